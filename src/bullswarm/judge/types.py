@@ -1,0 +1,103 @@
+"""What a run comes back with: gates, attempts, and the one verdict."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from bullswarm.dispatch.types import FailureKind, Usage
+
+
+class Value(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """Base of the judge's immutable values."""
+
+
+class Gate(Value, frozen=True, kw_only=True):
+    """One gate's answer. ``failure_kind`` is set when it failed."""
+
+    name: str
+    ok: bool
+    why: str
+    failure_kind: FailureKind | None = None
+
+
+class Changes(Value, frozen=True, kw_only=True):
+    """What an attempt left in its working folder: paths relative to it, and new commits.
+
+    ``kind`` is "git" or "hash"; ``pre_existing_dirty`` are paths that were already changed before
+    and were not touched.
+    """
+
+    kind: str = "git"
+    created: tuple[str, ...] = ()
+    modified: tuple[str, ...] = ()
+    deleted: tuple[str, ...] = ()
+    commits: tuple[str, ...] = ()
+    note: str | None = None
+
+    @property
+    def any(self) -> bool:
+        return bool(self.created or self.modified or self.deleted or self.commits)
+
+
+class Pick(Value, frozen=True, kw_only=True):
+    """Who ran it: the pool, the command (secrets never appear in argv), model and effort."""
+
+    pool: str
+    command: tuple[str, ...] = ()
+    model: str | None = None
+    effort: str | None = None
+
+
+class Attempt(Value, frozen=True, kw_only=True):
+    """One attempt of a run, with its cost in time and tokens. Unknown is null."""
+
+    n: int
+    pool: str
+    ok: bool
+    why: str
+    failure_kind: FailureKind | None = None
+    ended_by: str = "exit"
+    exit_code: int | None = None
+    wall_s: float = 0.0
+    usage: Usage = Usage()
+    session: str | None = None
+    model: str | None = None
+    out_file: str | None = None
+    stream_file: str | None = None
+    changes: Changes | None = None
+    notes: tuple[str, ...] = ()
+    reason: str = ""
+
+
+class Verdict(Value, frozen=True, kw_only=True):
+    """The one object a run ends with (seeds 002 and 004).
+
+    ``ok`` true and ``keep_on_claude`` false: verified output, read ``out_file``. ``keep_on_claude``
+    true: do it in the caller's own session; nothing ran. ``ok`` false: ``why`` names the failed
+    gate. ``content_usable_despite_exit``: a non-zero exit but complete output, read before
+    re-running.
+    """
+
+    ok: bool
+    keep_on_claude: bool = False
+    why: str = "verified"
+    failure_kind: FailureKind | None = None
+    pick: Pick | None = None
+    content_usable_despite_exit: bool = False
+    out_file: str | None = None
+    task_file: str | None = None
+    stream_file: str | None = None
+    run_id: str | None = None
+    short_id: str | None = None
+    reason: str = ""
+    gates: tuple[Gate, ...] = ()
+    attempts: tuple[Attempt, ...] = ()
+    changes: Changes | None = None
+    answer: Any = None
+    exit_code: int | None = None
+    wall_s: float = 0.0
+    usage: Usage = Usage()
+    retry_at: str | None = None
+    notes: tuple[str, ...] = ()
