@@ -6,6 +6,8 @@ from bullswarm.meters.errors import MeterError
 from bullswarm.meters.history import History, history_path
 from bullswarm.meters.rates import rates
 from bullswarm.meters.runway import Runway, runway
+from bullswarm.meters.service import Meters
+from bullswarm.meters.store import MemoryMeterStore, MeterStore
 from bullswarm.meters.windows import (
     claimed_window,
     kind_of,
@@ -16,7 +18,10 @@ from bullswarm.meters.windows import (
 
 __all__ = [
     "History",
+    "MemoryMeterStore",
     "MeterError",
+    "MeterStore",
+    "Meters",
     "Runway",
     "claimed_window",
     "clean",

@@ -109,9 +109,7 @@ def _suspicious(new: Window, old: Window, observed_at: datetime) -> bool:
     return old.used_pct - new.used_pct >= SUSPICIOUS_DROP_PCT
 
 
-def _agrees(
-    seen: tuple[Reading, Window], new: Window, old: Window, observed_at: datetime
-) -> bool:
+def _agrees(seen: tuple[Reading, Window], new: Window, old: Window, observed_at: datetime) -> bool:
     point, before = seen
     if point.observed_at is None or point.observed_at >= observed_at:
         return False

@@ -113,7 +113,7 @@ class History:
             os.write(out, b"".join(kept))
         finally:
             os.close(out)
-        os.replace(temporary, self.path)
+        temporary.replace(self.path)
 
     @contextmanager
     def _locked(self) -> Iterator[None]:

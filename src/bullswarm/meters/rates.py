@@ -13,6 +13,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime, timedelta
+from itertools import pairwise
 
 from bullswarm.meters.windows import same_reset
 from bullswarm.routing.types import Rate, Reading, Window, WindowKind, Work
@@ -128,7 +129,7 @@ def _rate(
     now: datetime,
 ) -> Rate:
     plain = minutes = points = 0.0
-    for (start, account_a, a), (end, account_b, b) in zip(track, track[1:], strict=False):
+    for (start, account_a, a), (end, account_b, b) in pairwise(track):
         if a.used_pct is None or b.used_pct is None:
             continue
         rise = b.used_pct - a.used_pct

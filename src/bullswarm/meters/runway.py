@@ -51,9 +51,7 @@ def runway(
     points = [
         p
         for p in points
-        if p.observed_at is not None
-        and p.observed_at <= now
-        and p.account == reading.account
+        if p.observed_at is not None and p.observed_at <= now and p.account == reading.account
     ]
     points.sort(key=lambda p: p.observed_at or now)
     return tuple(_one(window, points, now) for window in reading.windows)
@@ -98,17 +96,14 @@ def recent_burn(window: Window, points: Sequence[Reading], now: datetime) -> flo
         if not same_reset(seen.resets_at, window.resets_at):
             break
         here = (point.observed_at, seen.used_pct)
-        if newest is None:
-            newest = here
-        elif oldest is not None and seen.used_pct > oldest[1]:
+        if newest is None or oldest is None:
+            newest = oldest = here
+        elif seen.used_pct > oldest[1]:
             break
-        elif oldest is None and seen.used_pct > newest[1]:
-            break
-        if point.observed_at < since and oldest is not None and oldest is not newest:
-            break
-        oldest = here
-        if point.observed_at < since:
+        elif point.observed_at >= since or oldest is newest:
             # One point before the stretch anchors it, so that a sparse meter still has a slope.
+            oldest = here
+        if point.observed_at < since:
             break
     if newest is None or oldest is None:
         return None
