@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 
-from bullswarm.dispatch.types import FailureKind, Usage
+from bullswarm.dispatch.types import FailureKind, Notice, Usage
 
 
 class Value(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
@@ -22,11 +22,28 @@ class Gate(Value, frozen=True, kw_only=True):
     failure_kind: FailureKind | None = None
 
 
+class Declared(Value, frozen=True, kw_only=True):
+    """One declared deliverable: ``path`` as it was declared, and what became of it since the start.
+
+    ``new``: was not there before. ``changed``: other content than before. The other three are
+    reasons to call it not produced.
+    """
+
+    path: str
+    state: Literal["new", "changed", "unchanged", "empty", "missing"]
+
+    @property
+    def ok(self) -> bool:
+        return self.state in ("new", "changed")
+
+
 class Changes(Value, frozen=True, kw_only=True):
     """What an attempt left in its working folder: paths relative to it, and new commits.
 
-    ``kind`` is "git" or "hash"; ``pre_existing_dirty`` are paths that were already changed before
-    and were not touched.
+    ``kind`` is "git" or "hash". Files that were already changed before and were not touched again
+    are not in it. A commit reads "<abbreviated id> <subject>". ``declared`` holds the state of the
+    deliverables that were named when the first look was taken. ``note`` says what could not be
+    looked at.
     """
 
     kind: str = "git"
@@ -35,10 +52,29 @@ class Changes(Value, frozen=True, kw_only=True):
     deleted: tuple[str, ...] = ()
     commits: tuple[str, ...] = ()
     note: str | None = None
+    declared: tuple[Declared, ...] = ()
 
     @property
     def any(self) -> bool:
         return bool(self.created or self.modified or self.deleted or self.commits)
+
+
+class Judgement(Value, frozen=True, kw_only=True):
+    """What the gates say of one attempt.
+
+    ``why`` is "verified" when ``ok``, else the first failed gate's reason. ``answer`` is the typed
+    answer where a schema was given and met. ``notice`` is the provider's "no" that decided, where
+    one did. ``gates`` are in the order they are judged; one that could not be judged is left out.
+    """
+
+    ok: bool
+    why: str = "verified"
+    failure_kind: FailureKind | None = None
+    content_usable_despite_exit: bool = False
+    gates: tuple[Gate, ...] = ()
+    answer: Any = None
+    notice: Notice | None = None
+    notes: tuple[str, ...] = ()
 
 
 class Pick(Value, frozen=True, kw_only=True):
