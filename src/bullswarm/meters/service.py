@@ -112,11 +112,11 @@ class Meters:
         """The series of a pool's live readings."""
         return History(history_path(self._home, pool), self._cap)
 
-    def rates(self, pool: str, work: Sequence[Work], limit: int = 400) -> tuple[Rate, ...]:
+    def rates(self, pool: str, work: Sequence[Work], limit: int = 200) -> tuple[Rate, ...]:
         """The pool's measured rates, from at most ``limit`` of its newest readings."""
         return rates(self.history(pool).load(limit), work, self._now())
 
-    def runway(self, reading: Reading, limit: int = 400) -> tuple[Runway, ...]:
+    def runway(self, reading: Reading, limit: int = 200) -> tuple[Runway, ...]:
         """The runway of each window of a reading that this service gave."""
         return runway(reading, self.history(reading.pool).load(limit), self._now())
 
