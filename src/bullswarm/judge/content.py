@@ -103,7 +103,7 @@ def without_substance(text: str, prompt: str = "") -> str | None:
         return None
     if all(phrases.PLACEHOLDER.fullmatch(s) for s in sentences):
         return "no answer: a placeholder"
-    told = [s for s in sentences if not phrases.FILLER.fullmatch(s)]
+    told = [s for s in sentences if not phrases.FILLER.fullmatch(s) and s != "api error"]
     if not told:
         return None
     if _no_request(told, asked):

@@ -112,8 +112,9 @@ NO_REQUEST = re.compile(
             r"(?: through)? ?(?:empty|blank|cut off|missing|incomplete|truncated|come through|"
             r"lost)\b.{0,120}",
             r"(?:it (?:looks|seems|appears) (?:like |that )?)?you(?:'ve| have)? (?:haven't|"
-            r"have not|didn't|did not|sent|provided|submitted)(?: yet)?(?: (?:provide|provided|send|sent|"
-            r"include|included|given|asked))?(?: me)?(?: (?:a|an|any|the|with|specific|actual|"
+            r"have not|didn't|did not|sent|provided|submitted)"
+            r"(?: yet)?(?: (?:provide|provided|send|sent|include|included|"
+            r"given|asked))?(?: me)?(?: (?:a|an|any|the|with|specific|actual|"
             rf"empty|blank|no))* {_THING}(?: (?:yet|here|to act on|for me))?",
             rf"no (?:actual |specific |clear )?{_THING} (?:was|were|is|has been|seems? to be) "
             r"(?:provided|given|included|found|present|specified|received|visible)"

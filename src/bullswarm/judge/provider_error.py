@@ -27,7 +27,8 @@ _API_ERROR = re.compile(
 # What follows "API Error:" when a client prints one, as against a sentence that is about one.
 _REST = re.compile(
     r"(?:(?:Error code:?\s*)?[1-5]\d\d\b|\{|rate limit|"
-    r"request (?:rejected|timed out|was aborted|failed)|too many requests|connection|could(?: not|n't) connect|network|timed? ?out|overloaded|"
+    r"request (?:rejected|timed out|was aborted|failed)|"
+    r"too many requests|connection|could(?: not|n't) connect|network|timed? ?out|overloaded|"
     r"repeated \d|server|service|internal|unauthori[sz]ed|forbidden|invalid|authentication|"
     r"oauth|token|credit|quota|usage|you(?:'ve| have)|your |prompt is too long|the model|model |"
     r"no available|stream|fetch failed|socket|terminated|exceeded|bad gateway|gateway|unable|"
@@ -51,8 +52,9 @@ _BARE = re.compile(
     r"claude ai usage limit reached(?:\|\d{6,13})?.{0,20}|"
     r"(?:error: )?(?:rate limit|quota|usage limit) (?:reached|exceeded)\b.{0,160}|"
     r"(?:individual |daily |monthly )?quota (?:reached|exhausted|exceeded)\b.{0,160}|"
-    r"you(?:'ve| have) (?:hit|reached|exceeded|exhausted) your .{0,60}?"
-    r"(?:limit|quota|capacity)\b.{0,300}|"
+    r"you(?:'ve| have) (?:hit|reached|exceeded|exhausted) your (?:[\w'-]+ ){0,5}"
+    r"(?:limit|quota|capacity)(?:\s*[·∙•|.!,;(—-].{0,300}|"
+    r"\s+(?:for|resets?|reached|until|try|and|upgrade)\b.{0,300})?|"
     r"you(?:'re| are) out of (?:extra usage|credits|quota).{0,160}|"
     r"server is temporarily limiting requests.{0,160}|"
     r"your (?:quota|limit) will reset .{1,120}|"
