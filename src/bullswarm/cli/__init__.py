@@ -1,1 +1,116 @@
-"""TODO: cli."""
+"""The command line: parse, call, print. No rule lives here, and each verb is imported only when
+it is asked for, because agents call us in a loop."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Any, NoReturn
+
+import click
+
+from bullswarm import __version__
+
+VERBS: dict[str, tuple[str, str]] = {
+    "run": ("bullswarm.cli.run:run", "Send one task to the pool with quota to spare and judge it."),
+    "pools": ("bullswarm.cli.pools:pools", "Show what every pool has left; pause, resume, release."),
+    "assignments": ("bullswarm.cli.assignments:assignments", "Show what is running or waiting."),
+    "cancel": ("bullswarm.cli.assignments:cancel", "End a running, waiting or held piece of work."),
+    "runs": ("bullswarm.cli.records:runs", "List recorded runs, newest first."),
+    "explain": ("bullswarm.cli.records:explain", "Read a routing decision back, number by number."),
+    "health": ("bullswarm.cli.records:health", "Check the home, and judge every saved answer again."),
+    "strategy": ("bullswarm.cli.strategy:strategy", "Configure assignments, subscriptions, limits."),
+    "provider": ("bullswarm.cli.provider:provider", "List, validate, scaffold and probe providers."),
+    "demo": ("bullswarm.cli.demo:demo", "See a routed, judged run without any CLI or login."),
+}
+
+
+class LazyGroup(click.Group):
+    """A group that maps a verb to a module and imports it when it is called."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(VERBS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        entry = VERBS.get(cmd_name)
+        if entry is None:
+            return None
+        from importlib import import_module
+
+        module, _, attribute = entry[0].partition(":")
+        command: click.Command = getattr(import_module(module), attribute)
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        # Help must not import every verb to print its first line.
+        with formatter.section("Verbs"):
+            formatter.write_dl([(name, help_line) for name, (_, help_line) in VERBS.items()])
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        name = args[0] if args else ""
+        if name and not name.startswith("-") and name not in VERBS:
+            from difflib import get_close_matches
+
+            near = get_close_matches(name, VERBS, n=1)
+            hint = f" Did you mean '{near[0]}'?" if near else ""
+            raise click.UsageError(
+                f"No verb '{name}'.{hint} 'bullswarm --help' lists the verbs.", ctx
+            )
+        return super().resolve_command(ctx, args)
+
+
+@click.group(
+    cls=LazyGroup,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    epilog=(
+        "Start with 'bullswarm demo', then 'bullswarm pools' and "
+        "'bullswarm run --lane analyze \"...\"'. Exit codes: 0 it worked, 1 it did not, "
+        "2 the input was wrong and nothing was started."
+    ),
+)
+@click.option(
+    "--home",
+    metavar="DIR",
+    help="Where bullswarm keeps its state (default: $BULLSWARM_HOME, else ~/.bullswarm).",
+)
+@click.version_option(__version__, prog_name="bullswarm")
+@click.pass_context
+def cli(ctx: click.Context, home: str | None) -> None:
+    """Send coding work to whichever of your agent CLIs has subscription quota to spare, watch it
+    to the end, and get the truth about what came back."""
+    ctx.obj = home
+
+
+def main(argv: list[str] | None = None) -> NoReturn:
+    """The console script. Never shows a traceback for what a person can act on."""
+    sys.exit(invoke(argv))
+
+
+def invoke(argv: list[str] | None = None) -> int:
+    """Run the command line and return its exit code."""
+    from bullswarm.errors import BullswarmError
+
+    try:
+        result: Any = cli.main(args=argv, prog_name="bullswarm", standalone_mode=False)
+    except click.exceptions.Exit as error:
+        return error.exit_code
+    except click.Abort:
+        print("bullswarm: interrupted", file=sys.stderr)
+        return 130
+    except click.ClickException as error:
+        error.show()
+        return error.exit_code
+    except BullswarmError as error:
+        print(f"bullswarm: {error}", file=sys.stderr)
+        return error.exit_code
+    except KeyboardInterrupt:
+        print("bullswarm: interrupted", file=sys.stderr)
+        return 130
+    except BrokenPipeError:
+        # The reader (head, less) went away: not an error of ours, and stdout can't be flushed.
+        devnull = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(devnull, sys.stdout.fileno())
+        return 0
+    return result if isinstance(result, int) else 0

@@ -1,0 +1,5 @@
+"""``python -m bullswarm``."""
+
+from bullswarm.cli import main
+
+main()
