@@ -141,8 +141,9 @@ class Launch(Value, frozen=True, kw_only=True):
     """What to start: a complete, shell-free command with its files.
 
     ``env`` is the whole environment. ``stdout`` is the raw capture that is promised to people;
-    the other files live beside it. ``marker`` is put into the environment as BULLSWARM_ATTEMPT so
-    that survivors in other sessions can be found.
+    the other files live beside it. ``pid_file`` is claimed by the worker's own first breath, and
+    can be claimed only once: an attempt never starts twice. ``attempt_id`` is put into the
+    environment as BULLSWARM_ATTEMPT so that survivors in other sessions can be found.
     """
 
     attempt_id: str
@@ -152,6 +153,7 @@ class Launch(Value, frozen=True, kw_only=True):
     stdout: str
     stderr: str
     exit_file: str
+    pid_file: str
     stdin: str | None = None
     log_file: str | None = None
 

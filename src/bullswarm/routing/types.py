@@ -187,12 +187,14 @@ class Policy(Value, frozen=True, kw_only=True):
 
 class Config(Value, frozen=True, kw_only=True):
     """The operator's routing settings. ``assignments`` maps "lane", "effort" or "lane/effort" to a
-    pool; ``bootstrap_minutes`` is the prior for an attempt's length before any was recorded."""
+    pool; ``bootstrap_minutes`` is the prior for an attempt's length before any was recorded.
+    ``worker_cap`` bounds the live workers of all pools together; None is no bound."""
 
     inflight_penalty_pct: float = 3.0
     assignments: dict[str, str] = {}
     bootstrap_minutes: float = 6.0
     admission: Admission = Admission()
+    worker_cap: int | None = None
 
 
 class Request(Value, frozen=True, kw_only=True):
@@ -282,9 +284,14 @@ class Candidate(Value, frozen=True, kw_only=True):
 
 
 class Hold(Value, frozen=True, kw_only=True):
-    """Held, not dispatched: the earliest time a pool is expected to have room, and why."""
+    """Held, not dispatched: the earliest time a pool is expected to have room, and why.
+
+    ``kind``: ``cap`` where a bound on live workers holds it (no patience ends that), ``admission``
+    where the forecast does.
+    """
 
     until: datetime
+    kind: Literal["cap", "admission"] = "admission"
     reason: str
     pool: str | None = None
     patience_ends: datetime | None = None
@@ -294,7 +301,8 @@ class Decision(Value, frozen=True, kw_only=True):
     """What routing decided. ``pool`` is None when nothing can take the work or it is held.
 
     ``keep_on_caller``: the caller's own session is the pick. ``note`` is set only where a
-    best-effort fallback was taken (every candidate gated).
+    best-effort fallback was taken (every candidate gated). ``retry_at`` is the earliest known time
+    at which a capable pool that is benched or full comes back; set only where ``pool`` is None.
     """
 
     pool: str | None
@@ -303,6 +311,7 @@ class Decision(Value, frozen=True, kw_only=True):
     keep_on_caller: bool = False
     note: str | None = None
     hold: Hold | None = None
+    retry_at: datetime | None = None
     candidates: tuple[Candidate, ...] = ()
     strategy: Strategy = "pace"
     at: datetime | None = None
