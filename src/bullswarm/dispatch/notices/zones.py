@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from datetime import UTC, date, datetime, time, timedelta, timezone, tzinfo
 from functools import lru_cache
 from zoneinfo import ZoneInfo
@@ -42,6 +43,10 @@ def find_zone(name: str) -> tzinfo | None:
     key = text.replace(" ", "_")
     if not _KEY.fullmatch(key) or key.lower() in _NOT_PLACES:
         return None
+    if key.lower().startswith(("posix/", "right/")):
+        return None
+    with suppress(KeyError, OSError, ValueError):
+        return ZoneInfo(key)
     known = _by_lower().get(key.lower())
     return ZoneInfo(known) if known else None
 

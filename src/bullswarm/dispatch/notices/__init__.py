@@ -1,0 +1,30 @@
+"""A provider's "no", classified: what a notice says, until when, and what bench follows from it.
+
+Everything here is pure: no clock, no file but the zone database, no process, no network.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from bullswarm.dispatch.notices.resets import parse_reset, parse_retry_after
+
+# Who only asks whether a bench is over must not pay for the grammar's patterns.
+_WHERE = {
+    "resets": ("parse_reset", "parse_retry_after"),
+}
+_HOME = {name: module for module, names in _WHERE.items() for name in names}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module
+
+    value = getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+__all__ = ["parse_reset", "parse_retry_after"]
