@@ -71,7 +71,7 @@ class Cache(Part):
                 gap = timedelta(seconds=gap_s)
                 last = moment(kept)
                 # A clock that was set back must not make anybody wait for the future.
-                if last - now <= timedelta(minutes=10):
+                if last - now <= timedelta(hours=1):
                     slot = max(now, last + gap)
             self.set_value(key, stamp(slot))
             return (slot - now).total_seconds()

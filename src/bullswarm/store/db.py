@@ -135,11 +135,20 @@ class Database:
     def _prepare(self, connection: sqlite3.Connection) -> None:
         self._run(connection, f"pragma busy_timeout = {int(self._busy_s * 1000)}")
         self._run(connection, "pragma synchronous = normal")
-        version = self._run(connection, "pragma user_version")[0][0]
-        if version != len(MIGRATIONS):
-            self._migrate(connection, version)
+        if self._version(connection) < len(MIGRATIONS):
+            self._migrate(connection)
 
-    def _migrate(self, connection: sqlite3.Connection, version: int) -> None:
+    def _version(self, connection: sqlite3.Connection) -> int:
+        version: int = self._run(connection, "pragma user_version")[0][0]
+        if version > len(MIGRATIONS):
+            raise BullswarmError(
+                f"{self.path} was written by a newer bullswarm (format {version}, this one knows "
+                f"{len(MIGRATIONS)}); upgrade bullswarm, or use another home with --home or "
+                "BULLSWARM_HOME"
+            )
+        return version
+
+    def _migrate(self, connection: sqlite3.Connection) -> None:
         deadline = time.monotonic() + self._busy_s
         # Two processes that make the file at once: SQLite does not wait for this one by itself.
         while True:
@@ -152,13 +161,7 @@ class Database:
                 time.sleep(0.02)
         self._run(connection, "begin immediate")
         try:
-            version = self._run(connection, "pragma user_version")[0][0]
-            if version > len(MIGRATIONS):
-                raise BullswarmError(
-                    f"{self.path} was written by a newer bullswarm (format {version}, this one "
-                    f"knows {len(MIGRATIONS)}); upgrade bullswarm, or use another home with "
-                    "--home or BULLSWARM_HOME"
-                )
+            version = self._version(connection)
             for script in MIGRATIONS[version:]:
                 for statement in script.split(";"):
                     if statement.strip():
@@ -178,7 +181,7 @@ class Database:
                 f"another process has kept {path} locked for over {self._busy_s:g} seconds; end it "
                 "(is one stopped?) and try again"
             )
-        if code in (_CORRUPT, _NOT_A_DB):
+        if code in (_CORRUPT, _NOT_A_DB) or "no such table" in str(error):
             return BullswarmError(
                 f"{path} is damaged ({error}); move it away with its -wal and -shm files and try "
                 "again: a new one is made. What you configured is in state.json and stays"
