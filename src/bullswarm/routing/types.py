@@ -239,7 +239,8 @@ class Candidate(Value, frozen=True, kw_only=True):
     unknown. ``charge`` is subtracted from it to give ``effective_surplus``; ``charge_basis`` says
     what set it. ``projected_five_hour_pct`` is reading + burn since + rest of in-flight work;
     ``forecast_five_hour_pct`` adds this candidate. ``urgency`` is surplus divided by the fraction
-    of the pacing window left, only where the window is ending soon.
+    of the pacing window left, only where the window is ending soon. ``error_share`` (0..1) and
+    ``median_seconds`` are the pool's last hour; they break ties only.
     """
 
     pool: str
@@ -281,6 +282,8 @@ class Candidate(Value, frozen=True, kw_only=True):
     latency: LatencyClass | None = None
     reading_source: Source = "none"
     reading_age_minutes: float | None = None
+    error_share: float | None = None
+    median_seconds: float | None = None
 
 
 class Hold(Value, frozen=True, kw_only=True):

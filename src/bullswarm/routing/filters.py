@@ -1,0 +1,252 @@
+"""Who can take a request at all, in words. Preference comes after, on every path (routing rules).
+
+A pool that fails for good (its lanes, its models, the route of the step) is told from one that is
+only away for a time and will come back: the second says when.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from datetime import datetime
+from typing import NamedTuple
+
+from bullswarm.routing.types import Model, Pool, Request, Window
+from bullswarm.routing.view import FleetView, PoolView
+from bullswarm.routing.windows import describe
+
+
+class Fit(NamedTuple):
+    """Whether a pool fits a request. ``why_not`` None means eligible, with ``model`` to run.
+
+    ``away``: it is capable and only away for a time; ``back_at`` is when it is known to return.
+    """
+
+    why_not: str | None
+    model: Model | None = None
+    away: bool = False
+    back_at: datetime | None = None
+
+
+class Ask:
+    """A request made ready: names resolved against the fleet once, not once a pool."""
+
+    __slots__ = (
+        "assigned",
+        "assigned_key",
+        "avoid",
+        "caller",
+        "capabilities",
+        "exclude",
+        "groups",
+        "incumbent",
+        "lane",
+        "model",
+        "now",
+        "pin",
+        "request",
+        "use",
+        "want_fast",
+    )
+
+    def __init__(self, request: Request, view: FleetView, want_fast: bool = False) -> None:
+        names = view.names
+        self.request = request
+        self.now = view.now
+        self.lane = request.lane
+        self.capabilities = request.capabilities
+        self.model = request.model
+        self.pin = _Name(request.pin, names) if request.pin else None
+        self.use = frozenset(request.use)
+        self.avoid = frozenset(request.avoid)
+        self.exclude = [_Name(token, names) for token in request.exclude]
+        self.groups = frozenset(request.exclude_groups)
+        self.caller = _Name(request.caller, names) if request.caller else None
+        self.incumbent = request.incumbent
+        self.want_fast = want_fast
+        self.assigned_key, assigned = assignment(view.config.assignments, request)
+        self.assigned = _Name(assigned, names) if assigned else None
+
+
+class _Name:
+    """What a token names: the pool of that name, else every pool of that provider. So excluding
+    the account "x" that was tried leaves the account "x:work" of provider "x" in play."""
+
+    __slots__ = ("_exact", "_token")
+
+    def __init__(self, token: str, names: Collection[str]) -> None:
+        self._token = token
+        self._exact = token in names
+
+    def __contains__(self, pool: Pool) -> bool:
+        return (pool.name if self._exact else pool.provider) == self._token
+
+    def __str__(self) -> str:
+        return self._token
+
+
+def assignment(assignments: dict[str, str], request: Request) -> tuple[str, str | None]:
+    """The most specific approved assignment: "lane/effort", then the lane, then the effort."""
+    if not assignments:
+        return "", None
+    keys = [request.lane]
+    if request.effort:
+        keys = [f"{request.lane}/{request.effort}", request.lane, request.effort]
+    for key in keys:
+        if key in assignments:
+            return key, assignments[key]
+    return "", None
+
+
+def fit(view: PoolView, ask: Ask) -> Fit:
+    """Whether the pool can take the request now, and if not, why and until when."""
+    pool = view.pool
+    why = _never(pool, ask)
+    if why is not None:
+        return Fit(why)
+    models = pool.models
+    asked: Model | None = None
+    if ask.model is not None:
+        if models:
+            asked = next((m for m in models if m.name == ask.model), None)
+            if asked is None:
+                return Fit(f"model {ask.model} is not one of its models")
+        else:
+            asked = Model(name=ask.model, latency="slow")
+    if view.benches or view.full or pool.paused or pool.paused_until is not None:
+        away = _away(view, ask)
+        if away is not None:
+            return away
+    if asked is None and not models and pool.default_model is None:
+        return _OPEN
+    return _choose(view, ask, asked)
+
+
+def _never(pool: Pool, ask: Ask) -> str | None:
+    if not pool.enabled:
+        return "disabled"
+    if pool.unavailable is not None:
+        return f"unavailable: {pool.unavailable}"
+    if ask.lane not in pool.lanes:
+        return f"does not take {ask.lane} work"
+    if ask.capabilities:
+        missing = [c for c in ask.capabilities if c not in pool.capabilities]
+        if missing:
+            return f"lacks {', '.join(missing)}"
+    if ask.pin is not None and pool not in ask.pin:
+        return f"not the pinned pool {ask.pin}"
+    if ask.use and pool.name not in ask.use and pool.provider not in ask.use:
+        return "not in the step's route"
+    if ask.avoid and (pool.name in ask.avoid or pool.provider in ask.avoid):
+        return "avoided by the step's route"
+    for name in ask.exclude:
+        if pool in name:
+            return "already tried"
+    if ask.groups and pool.credential_group is not None and pool.credential_group in ask.groups:
+        return f"shares the dead credential {pool.credential_group}"
+    return None
+
+
+def _away(view: PoolView, ask: Ask) -> Fit | None:
+    pool, now = view.pool, ask.now
+    reasons: list[str] = []
+    backs: list[datetime | None] = []
+    until = pool.paused_until
+    if pool.paused and (until is None or until > now):
+        reasons.append(f"paused until {stamp(until)}" if until else "paused by hand")
+        backs.append(until)
+    elif until is not None and until > now:
+        reasons.append(f"paused until {stamp(until)}")
+        backs.append(until)
+    for bench in view.benches:
+        if bench.family is None:
+            reasons.append(f"quarantined ({bench.kind}) until {stamp(bench.until)}: {bench.reason}")
+            backs.append(bench.until)
+    for window in view.full:
+        reasons.append(_full_words(view, window))
+        backs.append(window.resets_at)
+    return _fit_away(reasons, backs) if reasons else None
+
+
+def _fit_away(reasons: list[str], backs: list[datetime | None]) -> Fit:
+    known = [b for b in backs if b is not None]
+    return Fit(reasons[0], None, True, max(known) if len(known) == len(backs) else None)
+
+
+def _choose(view: PoolView, ask: Ask, asked: Model | None) -> Fit:
+    """The model to run, round every family that is benched or full."""
+    pool = view.pool
+    default = asked or _default(pool)
+    blocked: dict[str, tuple[str, datetime | None]] = {}
+    if view.benches or view.family_full:
+        for window in view.family_full:
+            blocked[(window.family or "").lower()] = (_full_words(view, window), window.resets_at)
+        for bench in view.benches:
+            if bench.family is not None:
+                words = f"{bench.family} quarantined ({bench.kind}) until {stamp(bench.until)}"
+                key = bench.family.lower()
+                back: datetime | None = bench.until
+                if key in blocked:
+                    other = blocked[key][1]
+                    back = max(other, bench.until) if other is not None else None
+                blocked[key] = (f"{words}: {bench.reason}", back)
+    if asked is not None:
+        order: list[Model] = [asked]
+    else:
+        order = [default] if default is not None else []
+        if ask.want_fast and (default is None or default.latency != "fast"):
+            order = [m for m in pool.models if m.latency == "fast"] + order
+        if blocked:
+            order.extend(pool.models)
+    if not order:
+        return _OPEN
+    if not blocked:
+        return Fit(None, order[0])
+    hits: list[tuple[str, datetime | None]] = []
+    for model in order:
+        hit = [why for family, why in blocked.items() if belongs(model, family)]
+        if not hit:
+            return Fit(None, model)
+        hits.append((hit[0][0], _latest([back for _, back in hit])))
+    known = [back for _, back in hits if back is not None]
+    return Fit(hits[0][0], None, True, min(known) if known else None)
+
+
+def _default(pool: Pool) -> Model | None:
+    name = pool.default_model
+    if name is None:
+        return None
+    for model in pool.models:
+        if model.name == name:
+            return model
+    return Model(name=name)
+
+
+def _latest(backs: list[datetime | None]) -> datetime | None:
+    known = [b for b in backs if b is not None]
+    return max(known) if known and len(known) == len(backs) else None
+
+
+def belongs(model: Model, family: str) -> bool:
+    """Whether a limit on ``family`` binds the model: by its declared family, else by its name."""
+    family = family.lower()
+    if model.family is not None:
+        return model.family.lower() == family
+    return family in model.name.lower()
+
+
+def _full_words(view: PoolView, window: Window) -> str:
+    used = window.used_pct or 0.0
+    back = f", resets {stamp(window.resets_at)}" if window.resets_at else ""
+    reserve = view.pool.reserve_pct
+    if window is view.pacing and reserve > 0 and used < 100.0:
+        kept = f"{describe(window)} window at {used:.0f}% with {reserve:.0f}% kept in reserve"
+        return f"{kept}{back}"
+    return f"{describe(window)} window full ({used:.0f}%){back}"
+
+
+def stamp(when: datetime) -> str:
+    """A moment, short and without doubt."""
+    return f"{when:%Y-%m-%d %H:%M} UTC"
+
+
+_OPEN = Fit(None)
