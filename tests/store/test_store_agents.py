@@ -7,8 +7,10 @@ import pytest
 from storekit import NOBODY, START, Clock, agent, python, store_at, waiting
 
 from bullswarm.errors import BullswarmError, UsageError
-from bullswarm.routing.types import Work
+from bullswarm.routing.types import Quarantine, Reading, Work
 from bullswarm.store import RunRecord, alive, me, started
+
+DAY = timedelta(days=1)
 
 
 def test_an_agent_comes_back_as_it_was_put(tmp_path: Path) -> None:
@@ -292,3 +294,29 @@ def test_a_dead_run_is_ended_and_a_workflow_is_left_to_its_kernel(tmp_path: Path
     assert dead is not None
     assert (dead.state, dead.ended_at) == ("lost", START)
     assert {r.run_id for r in store.running()} == {"alive", "flow", "worker", "unknown"}
+
+
+def test_the_version_tells_waiting_work_to_look_again_and_never_to_wake_itself(
+    tmp_path: Path,
+) -> None:
+    store, other = store_at(tmp_path), store_at(tmp_path)
+    store.add(waiting(id="waits"))
+    store.add(waiting(id="leaves"))
+    store.add(agent(id="runs"))
+    store.bench(Quarantine(pool="codex", kind="quota", until=START + DAY, reason="x"))
+    seen = other.version()
+    store.change("waits", state="held", why="full", until=START + DAY)
+    store.add(agent(id="more"))
+    store.bench(Quarantine(pool="qwen", kind="quota", until=START + DAY, reason="x"))
+    assert other.version() == seen
+    for what in (
+        lambda: store.end("runs", START, True),
+        lambda: store.drop("leaves"),
+        lambda: store.release("codex"),
+        lambda: store.release_early("qwen", "room"),
+        lambda: store.put_reading(Reading(pool="codex")),
+        lambda: store.cancel("waits"),
+    ):
+        what()
+        assert other.version() > seen
+        seen = other.version()

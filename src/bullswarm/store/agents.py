@@ -122,6 +122,7 @@ class Agents(Part):
         with self.exclusive():
             known = bool(self.db.execute("select 1 from agents where id = ?", (id,)))
             self.db.execute("delete from agents where id = ?", (id,))
+            self.changed()
             return known
 
     def end(
@@ -140,6 +141,7 @@ class Agents(Part):
             if agent is None:
                 return self._ended.settle(id, ended_at, ok, failure_kind, wall_s)
             self.db.execute("delete from agents where id = ?", (id,))
+            self.changed()
             if agent.pool is not None and agent.started_at is not None:
                 wall = wall_s
                 if wall is None:
@@ -219,6 +221,7 @@ class Agents(Part):
                 _refuse_several(target, [agent.id for agent in chosen], "agents")
             for agent in chosen:
                 self.change(agent.id, cancel=max(level, agent.cancel))
+            self.changed()
         return tuple(a.id for a in chosen) or ((run,) if run is not None else ())
 
     def cancel_level(self, id: str) -> int:

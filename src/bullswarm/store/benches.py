@@ -128,6 +128,7 @@ class Benches(Agents):
                 if bench.until > now:
                     lifted += 1
                     self._benches.log("released", q, "by hand", 0)
+            self.changed()
             return lifted
 
     def release_early(self, pool: str, reason: str, family: str | None = None) -> int:
@@ -148,6 +149,7 @@ class Benches(Agents):
                 )
                 self._benches.log("released-early", q, reason, bench.strikes)
                 ended += 1
+            self.changed()
             return ended
 
     def succeeded(self, pool: str, model: str | None = None) -> None:

@@ -28,6 +28,7 @@ class Cache(Part):
                 "insert or replace into readings values (?, ?, ?)",
                 (reading.pool, reading.account or "", msgspec.json.encode(reading)),
             )
+            self.changed()
 
     def get_backoff(self, key: str) -> tuple[datetime, int] | None:
         """(not to be asked before, failures in a row), or None."""
