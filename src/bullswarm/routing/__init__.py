@@ -6,6 +6,7 @@ as work in flight for the next. No clock, file, environment or network is read h
 
 from __future__ import annotations
 
+from bullswarm.routing.admission import Waiting, admit, serve
 from bullswarm.routing.pick import route
 from bullswarm.routing.tiers import (
     BURST_BLOCK_PCT,
@@ -17,5 +18,8 @@ __all__ = [
     "BURST_BLOCK_PCT",
     "FIVE_HOUR_NEAR_LIMIT_PCT",
     "INCUMBENCY_MARGIN",
+    "Waiting",
+    "admit",
     "route",
+    "serve",
 ]

@@ -69,8 +69,16 @@ class DurationBook:
         key = (pool, lane)
         known = self._means.get(key)
         if known is None:
-            known = self._means[key] = self.residual(pool, lane, 0.0)
+            known = self._means[key] = self._plain_mean(key) or self.residual(pool, lane, 0.0)
         return known
+
+    def _plain_mean(self, key: tuple[str, str]) -> tuple[float, bool] | None:
+        """At age 0 no sorting is needed, which is what a pick over many pools asks for."""
+        minutes = self._given.get(key)
+        if not minutes or min(minutes) <= 0.0:
+            return None
+        mean = sum(minutes) / len(minutes)
+        return (max(mean, _SHORTEST_MINUTES), True) if mean < math.inf else None
 
     def _load(self, key: tuple[str, str]) -> _Table | None:
         minutes: Sequence[float] = self._given.get(key, ())

@@ -63,7 +63,7 @@ def choose(view: FleetView, rows: Sequence[Row], request: Request, policy: Polic
         pool=winner,
         reason=reason(winner),
         note=note,
-        keep=winner.is_caller and request.pin is None,
+        keep=winner.runs_on_caller,
     )
 
 

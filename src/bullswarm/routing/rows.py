@@ -21,7 +21,7 @@ from bullswarm.routing.tiers import (
 )
 from bullswarm.routing.types import Candidate, ChargeBasis, EstimateSource, LatencyClass
 from bullswarm.routing.view import FleetView, PoolView
-from bullswarm.routing.windows import WORDS
+from bullswarm.routing.windows import WORDS, describe
 
 
 class Row:
@@ -203,6 +203,17 @@ class Row:
         if self.tier in (NEAR_LIMIT, GATED):
             return f"{word} ({self.five_forecast:.0f}% of 5h forecast)"
         return word
+
+    @property
+    def pacing_word(self) -> str:
+        """The pacing window in words."""
+        pacing = self.view.pacing
+        return describe(pacing) if pacing is not None else "pacing"
+
+    @property
+    def runs_on_caller(self) -> bool:
+        """Whether picking it means that the caller does the work in its own session."""
+        return self.is_caller and self.ask.pin is None
 
     @property
     def ordinary(self) -> bool:

@@ -41,6 +41,7 @@ class PoolView:
         "left_share",
         "load",
         "pacing",
+        "pacing_left",
         "pacing_projected",
         "pacing_rate",
         "pool",
@@ -116,9 +117,11 @@ class PoolView:
         self.elapsed: float | None = None
         self.surplus: float | None = None
         self.left_share: float | None = None
+        self.pacing_left: float | None = None
         self.ends_soon = False
         if pacing is not None and pacing.resets_at is not None:
-            share = (pacing.resets_at - now).total_seconds() / 60.0 / length_minutes(pacing)
+            self.pacing_left = (pacing.resets_at - now).total_seconds() / 60.0
+            share = self.pacing_left / length_minutes(pacing)
             # A window that is longer than its length has not begun to run out: nothing is elapsed.
             share = 1.0 if share > 1.0 else share
             self.left_share = share
