@@ -13,14 +13,26 @@ from bullswarm import __version__
 
 VERBS: dict[str, tuple[str, str]] = {
     "run": ("bullswarm.cli.run:run", "Send one task to the pool with quota to spare and judge it."),
-    "pools": ("bullswarm.cli.pools:pools", "Show what every pool has left; pause, resume, release."),
+    "pools": (
+        "bullswarm.cli.pools:pools",
+        "Show what every pool has left; pause, resume, release.",
+    ),
     "assignments": ("bullswarm.cli.assignments:assignments", "Show what is running or waiting."),
     "cancel": ("bullswarm.cli.assignments:cancel", "End a running, waiting or held piece of work."),
     "runs": ("bullswarm.cli.records:runs", "List recorded runs, newest first."),
     "explain": ("bullswarm.cli.records:explain", "Read a routing decision back, number by number."),
-    "health": ("bullswarm.cli.records:health", "Check the home, and judge every saved answer again."),
-    "strategy": ("bullswarm.cli.strategy:strategy", "Configure assignments, subscriptions, limits."),
-    "provider": ("bullswarm.cli.provider:provider", "List, validate, scaffold and probe providers."),
+    "health": (
+        "bullswarm.cli.records:health",
+        "Check the home, and judge every saved answer again.",
+    ),
+    "strategy": (
+        "bullswarm.cli.strategy:strategy",
+        "Configure assignments, subscriptions, limits.",
+    ),
+    "provider": (
+        "bullswarm.cli.provider:provider",
+        "List, validate, scaffold and probe providers.",
+    ),
     "demo": ("bullswarm.cli.demo:demo", "See a routed, judged run without any CLI or login."),
 }
 

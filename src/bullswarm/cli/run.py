@@ -44,7 +44,9 @@ LANES = click.Choice(["analyze", "build", "chore"])
 @click.option("--silence", metavar="SECONDS", type=click.FloatRange(min=0, min_open=True))
 @click.option("--heartbeat", metavar="SECONDS", type=click.FloatRange(min=1))
 @click.option("--retries", type=click.IntRange(0, 5), default=1, show_default=True)
-@click.option("--answer-schema", metavar="FILE", help="The answer must be JSON of this JSON Schema.")
+@click.option(
+    "--answer-schema", metavar="FILE", help="The answer must be JSON of this JSON Schema."
+)
 @click.option("--deliverable", multiple=True, metavar="PATH", help="A file the run must produce.")
 @click.option("--permission-mode", metavar="MODE", help="Passed on as it is; needs --pool.")
 @click.option("--dry-run", is_flag=True, help="Print the pick and its forecast; start nothing.")

@@ -22,7 +22,11 @@ def print_verdict(verdict: Verdict) -> None:
     click.echo(paint(f"{word}{kind}{pool}: {verdict.why}", tone, on))
     if verdict.content_usable_despite_exit:
         click.echo(
-            paint("  the answer looks complete despite the exit: read it before you re-run", "warn", on)
+            paint(
+                "  the answer looks complete despite the exit: read it before you re-run",
+                "warn",
+                on,
+            )
         )
     for label, value in _facts(verdict):
         click.echo(f"  {label:<9}{value}")

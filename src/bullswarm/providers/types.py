@@ -84,6 +84,7 @@ class Silence(Declared, frozen=True, kw_only=True):
 class Connector(Declared, frozen=True, kw_only=True):
     """The declarative half of a provider (``connector.json`` or ``connector.toml``).
 
+    ``aliases`` are other words for the provider where a preference is asked for ("claude").
     ``args`` is the argument template after ``command``; ``{prompt}``, ``{model}``, ``{effort}``,
     ``{session}``, ``{cwd}``, ``{permission}`` are filled in. ``model_args``, ``effort_args``,
     ``resume_args``, ``permission_args`` and ``lane_args`` are inserted where ``{model_args}`` ...
@@ -98,6 +99,7 @@ class Connector(Declared, frozen=True, kw_only=True):
     name: str
     command: str
     title: str = ""
+    aliases: tuple[str, ...] = ()
     args: tuple[str, ...] = ()
     model_args: tuple[str, ...] = ()
     effort_args: tuple[str, ...] = ()

@@ -106,9 +106,7 @@ def after(
     if kind in SAME_POOL:
         return Next(action="same", why=f"{kind}: once more, told why", attach_failure=True)
     failed = tuple(dict.fromkeys((*spent, last.pool)))
-    return Next(
-        action="elsewhere", why=f"{kind} failure", exclude=failed, exclude_groups=groups
-    )
+    return Next(action="elsewhere", why=f"{kind} failure", exclude=failed, exclude_groups=groups)
 
 
 def _after_throttle(

@@ -1,0 +1,264 @@
+"""``bullswarm strategy``: what the operator decides. Everything lands in ``state.json``."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+import click
+
+from bullswarm.cli.common import as_json, home_of
+from bullswarm.cli.output import print_json
+
+LANES = click.Choice(["analyze", "build", "chore"])
+
+
+@click.group()
+def strategy() -> None:
+    """Configure assignments, subscriptions, limits and the default policy.
+
+    An assignment is a preference: quarantine, exhaustion, the 5-hour tiers and capabilities still
+    win over it.
+    """
+
+
+@strategy.command()
+@click.argument("pool")
+@click.option("--lane", type=LANES, help="For this lane.")
+@click.option("--effort", metavar="EFFORT", help="For this effort (with --lane: for both).")
+@as_json
+@click.pass_context
+def assign(ctx: click.Context, pool: str, lane: str | None, effort: str | None, json: bool) -> int:
+    """Prefer a pool for a lane, an effort, or both."""
+    from bullswarm.store import edits
+
+    app = _app(ctx)
+    app.pool(pool)
+    key = _key(lane, effort)
+    edits.assign(app.home, key, pool)
+    return _done({"assignments": app.reload().config.assignments}, f"{key} prefers {pool}", json)
+
+
+@strategy.command("clear-assignment")
+@click.option("--lane", type=LANES)
+@click.option("--effort", metavar="EFFORT")
+@as_json
+@click.pass_context
+def clear_assignment(ctx: click.Context, lane: str | None, effort: str | None, json: bool) -> int:
+    """Drop the assignment of a lane, an effort, or both."""
+    from bullswarm.store import edits
+
+    app = _app(ctx)
+    key = _key(lane, effort)
+    was = edits.clear_assignment(app.home, key)
+    text = f"{key} prefers no pool any more" if was else f"{key} had no assignment"
+    return _done({"assignments": app.reload().config.assignments, "was": was}, text, json)
+
+
+@strategy.command("set-subscription")
+@click.argument("pool")
+@click.option("--quota-window", type=click.Choice(["weekly", "monthly"]), help="What paces it.")
+@click.option(
+    "--resets-at",
+    metavar="ISO",
+    help="When its window ends, where its provider does "
+    "not say; rolled forward by itself. 'none' clears it.",
+)
+@click.option(
+    "--reserve",
+    type=click.FloatRange(0, 100),
+    metavar="PCT",
+    help="Keep this share of the pacing window for yourself.",
+)
+@click.option("--cost-rank", type=float, help="Lower is cheaper.")
+@click.option("--cap", type=click.IntRange(min=0), help="Live agents at most; 0 clears it.")
+@click.option("--model", metavar="MODEL", help="The model to use there; 'none' clears it.")
+@click.option("--enabled/--disabled", default=None, help="Whether it takes work at all.")
+@as_json
+@click.pass_context
+def set_subscription(ctx: click.Context, pool: str, json: bool, **given: Any) -> int:
+    """Say what a pool's subscription is like."""
+    from bullswarm.store import edits
+
+    app = _app(ctx)
+    app.pool(pool)
+    changes = {name: value for name, value in given.items() if value is not None}
+    if not changes:
+        raise click.UsageError("nothing to set: give --reserve, --resets-at, --quota-window, ...")
+    if "resets_at" in changes:
+        changes["resets_at"] = _reset(changes["resets_at"])
+    if changes.get("cap") == 0:
+        changes["cap"] = None
+    if changes.get("model") == "none":
+        changes["model"] = None
+    edits.set_subscription(app.home, pool, changes)
+    mine = app.reload().subscriptions.get(pool)
+    words = ", ".join(f"{k.replace('_', '-')}={v}" for k, v in changes.items())
+    return _done({"pool": pool, "subscription": mine}, f"{pool}: {words}", json)
+
+
+@strategy.command("set-provider")
+@click.argument("provider")
+@click.option("--enabled/--disabled", default=None, help="Whether its pools exist at all.")
+@click.option("--bin", "bin_", metavar="PATH", help="The binary to run; 'none' clears it.")
+@click.option(
+    "--home",
+    "homes",
+    multiple=True,
+    metavar="DIR",
+    help="A further login home: a pool of its own. Can be given several times.",
+)
+@as_json
+@click.pass_context
+def set_provider(
+    ctx: click.Context,
+    provider: str,
+    enabled: bool | None,
+    bin_: str | None,
+    homes: tuple[str, ...],
+    json: bool,
+) -> int:
+    """Switch a provider on or off, name its binary, or add login homes."""
+    from pathlib import Path
+
+    from bullswarm.errors import UsageError
+    from bullswarm.store import edits
+
+    app = _app(ctx)
+    known = app.registry.names()
+    if provider not in known:
+        raise UsageError(f"no provider named {provider!r}; there are: {', '.join(known)}")
+    changes: dict[str, Any] = {}
+    if enabled is not None:
+        changes["enabled"] = enabled
+    if bin_ is not None:
+        changes["bin"] = None if bin_ == "none" else str(Path(bin_).expanduser().absolute())
+    for home in homes:
+        path = Path(home).expanduser().absolute()
+        if not path.is_dir():
+            raise UsageError(f"--home: {path} is not a folder; log in there first")
+    if homes:
+        changes["homes"] = [str(Path(h).expanduser().absolute()) for h in homes]
+    if not changes:
+        raise click.UsageError("nothing to set: give --enabled, --disabled, --bin or --home")
+    edits.set_provider(app.home, provider, changes)
+    now = app.reload().providers.get(provider, {})
+    return _done({"provider": provider, "settings": now}, f"{provider}: {now}", json)
+
+
+@strategy.command()
+@click.option(
+    "--on-limit",
+    type=click.Choice(["quarantine", "return", "wait"]),
+    help="limits.mode: bench and move on, hand it back, or wait for the reset.",
+)
+@click.option(
+    "--strategy",
+    "strategy_",
+    help="The default strategy of 'run'.",
+    type=click.Choice(["pace", "prefer-order", "most-quota", "lowest-latency"]),
+)
+@click.option("--prefer", metavar="A,B,...", help="The default preference list.")
+@click.option("--quota-ceiling", type=click.FloatRange(0, 100), metavar="PCT")
+@click.option("--admission", type=click.Choice(["off", "hold"]))
+@click.option("--patience", type=click.FloatRange(min=0), metavar="MINUTES")
+@click.option("--cap-per-pool", type=click.IntRange(min=1))
+@click.option("--tail-factor", type=click.FloatRange(min=0))
+@click.option("--worker-cap", type=click.IntRange(min=1), help="Live agents of all pools together.")
+@click.option("--inflight-penalty", type=click.FloatRange(min=0), metavar="POINTS")
+@click.option("--depth-limit", type=click.IntRange(1, 16))
+@click.option("--caller-name", metavar="NAME", help="The agent that calls us; 'none' clears it.")
+@as_json
+@click.pass_context
+def set(ctx: click.Context, json: bool, **given: Any) -> int:
+    """Set the defaults of every run."""
+    from bullswarm.store import edits
+
+    app = _app(ctx)
+    changes = {name: value for name, value in given.items() if value is not None}
+    if not changes:
+        raise click.UsageError(
+            "nothing to set: 'bullswarm strategy set --help' lists what there is"
+        )
+    if "prefer" in changes:
+        names = (word.strip() for word in changes["prefer"].split(","))
+        changes["prefer"] = tuple(app.resolve(name, "--prefer") for name in names if name)
+    edits.set_defaults(app.home, changes)
+    words = ", ".join(f"{k.rstrip('_').replace('_', '-')}={v}" for k, v in changes.items())
+    return _done({"settings": app.reload()}, words, json)
+
+
+@strategy.command()
+@as_json
+@click.pass_context
+def show(ctx: click.Context, json: bool) -> int:
+    """Show everything that is configured, defaults included."""
+    app = _app(ctx)
+    if json:
+        print_json(app.settings)
+        return 0
+    s = app.settings
+    click.echo(f"limits.mode            {s.limits.mode}")
+    click.echo(
+        f"policy                 {s.policy.strategy}, ceiling {s.policy.quota_ceiling:g}%"
+        + (f", prefer {', '.join(s.policy.prefer)}" if s.policy.prefer else "")
+    )
+    click.echo(
+        f"admission              {s.admission.mode}, patience {s.admission.patience_minutes:g} min, "
+        f"{s.admission.cap_per_pool} agents a pool"
+    )
+    click.echo(f"worker cap             {app.worker_cap()}")
+    click.echo(f"in-flight penalty      {s.config.inflight_penalty_pct:g} points an agent")
+    click.echo(f"depth limit            {s.config.depth_limit}")
+    click.echo(f"caller                 {s.config.caller_name or 'detected'}")
+    for key, pool in s.config.assignments.items():
+        click.echo(f"assignment             {key} -> {pool}")
+    for pool, sub in s.subscriptions.items():
+        click.echo(f"subscription           {pool}: {_said(sub)}")
+    for name, given in s.providers.items():
+        click.echo(f"provider               {name}: {given}")
+    for pool, pause in s.paused.items():
+        click.echo(
+            f"paused                 {pool}" + (f" until {pause.until}" if pause.until else "")
+        )
+    click.echo(f"file                   {app.home.state_file}")
+    return 0
+
+
+def _said(value: Any) -> str:
+    import msgspec
+
+    items = msgspec.to_builtins(value).items()
+    return ", ".join(f"{k}={v}" for k, v in items if v is not None)
+
+
+def _app(ctx: click.Context) -> Any:
+    from bullswarm.runs.app import App
+
+    return App.open(home=home_of(ctx))
+
+
+def _key(lane: str | None, effort: str | None) -> str:
+    if lane is None and effort is None:
+        raise click.UsageError("give --lane, --effort or both")
+    return "/".join(word for word in (lane, effort) if word is not None)
+
+
+def _reset(text: str) -> str | None:
+    if text == "none":
+        return None
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        raise click.BadParameter(
+            f"{text!r} is no ISO time such as 2026-01-31T09:00:00Z", param_hint="--resets-at"
+        ) from None
+    return moment.astimezone(UTC).isoformat().replace("+00:00", "Z")
+
+
+def _done(document: dict[str, Any], text: str, json: bool) -> int:
+    if json:
+        print_json(document)
+    else:
+        click.echo(text)
+    return 0
