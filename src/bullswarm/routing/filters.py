@@ -6,25 +6,15 @@ only away for a time and will come back: the second says when.
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from datetime import datetime
-from typing import NamedTuple
 
 from bullswarm.routing.types import Model, Pool, Request, Window
 from bullswarm.routing.view import FleetView, PoolView
 from bullswarm.routing.windows import describe
 
-
-class Fit(NamedTuple):
-    """Whether a pool fits a request. ``why_not`` None means eligible, with ``model`` to run.
-
-    ``away``: it is capable and only away for a time; ``back_at`` is when it is known to return.
-    """
-
-    why_not: str | None
-    model: Model | None = None
-    away: bool = False
-    back_at: datetime | None = None
+Fit = tuple[str | None, Model | None, bool, datetime | None]
+"""``(why_not, model, away, back_at)``: why the pool can't take the request (None: it can, with
+``model``); whether it is capable and only away for a time; and when it is known to return."""
 
 
 class Ask:
@@ -42,6 +32,7 @@ class Ask:
         "lane",
         "model",
         "now",
+        "open",
         "pin",
         "request",
         "use",
@@ -49,39 +40,34 @@ class Ask:
     )
 
     def __init__(self, request: Request, view: FleetView, want_fast: bool = False) -> None:
-        names = view.names
         self.request = request
         self.now = view.now
         self.lane = request.lane
         self.capabilities = request.capabilities
         self.model = request.model
-        self.pin = _Name(request.pin, names) if request.pin else None
+        self.pin = named(request.pin, view) if request.pin is not None else None
         self.use = frozenset(request.use)
         self.avoid = frozenset(request.avoid)
-        self.exclude = [_Name(token, names) for token in request.exclude]
+        self.exclude = frozenset[str]().union(*(named(t, view) for t in request.exclude))
         self.groups = frozenset(request.exclude_groups)
-        self.caller = _Name(request.caller, names) if request.caller else None
+        self.caller = named(request.caller, view)
         self.incumbent = request.incumbent
         self.want_fast = want_fast
+        self.open = self.pin is None and not (
+            self.capabilities or self.use or self.avoid or self.exclude or self.groups
+        )
         self.assigned_key, assigned = assignment(view.config.assignments, request)
-        self.assigned = _Name(assigned, names) if assigned else None
+        self.assigned = named(assigned, view)
 
 
-class _Name:
+def named(token: str | None, view: FleetView) -> frozenset[str]:
     """What a token names: the pool of that name, else every pool of that provider. So excluding
     the account "x" that was tried leaves the account "x:work" of provider "x" in play."""
-
-    __slots__ = ("_exact", "_token")
-
-    def __init__(self, token: str, names: Collection[str]) -> None:
-        self._token = token
-        self._exact = token in names
-
-    def __contains__(self, pool: Pool) -> bool:
-        return (pool.name if self._exact else pool.provider) == self._token
-
-    def __str__(self) -> str:
-        return self._token
+    if not token:
+        return frozenset()
+    if token in view.names:
+        return frozenset((token,))
+    return frozenset(v.pool.name for v in view.pools if v.pool.provider == token)
 
 
 def assignment(assignments: dict[str, str], request: Request) -> tuple[str, str | None]:
@@ -102,22 +88,22 @@ def fit(view: PoolView, ask: Ask) -> Fit:
     pool = view.pool
     why = _never(pool, ask)
     if why is not None:
-        return Fit(why)
+        return why, None, False, None
     models = pool.models
     asked: Model | None = None
     if ask.model is not None:
         if models:
             asked = next((m for m in models if m.name == ask.model), None)
             if asked is None:
-                return Fit(f"model {ask.model} is not one of its models")
+                return f"model {ask.model} is not one of its models", None, False, None
         else:
             asked = Model(name=ask.model, latency="slow")
     if view.benches or view.full or pool.paused or pool.paused_until is not None:
         away = _away(view, ask)
         if away is not None:
             return away
-    if asked is None and not models and pool.default_model is None:
-        return _OPEN
+    if asked is None and not ask.want_fast and not view.benches and not view.family_full:
+        return None, _default(pool), False, None
     return _choose(view, ask, asked)
 
 
@@ -128,19 +114,20 @@ def _never(pool: Pool, ask: Ask) -> str | None:
         return f"unavailable: {pool.unavailable}"
     if ask.lane not in pool.lanes:
         return f"does not take {ask.lane} work"
+    if ask.open:
+        return None
     if ask.capabilities:
         missing = [c for c in ask.capabilities if c not in pool.capabilities]
         if missing:
             return f"lacks {', '.join(missing)}"
-    if ask.pin is not None and pool not in ask.pin:
-        return f"not the pinned pool {ask.pin}"
+    if ask.pin is not None and pool.name not in ask.pin:
+        return f"not the pinned pool {ask.request.pin}"
     if ask.use and pool.name not in ask.use and pool.provider not in ask.use:
         return "not in the step's route"
     if ask.avoid and (pool.name in ask.avoid or pool.provider in ask.avoid):
         return "avoided by the step's route"
-    for name in ask.exclude:
-        if pool in name:
-            return "already tried"
+    if pool.name in ask.exclude:
+        return "already tried"
     if ask.groups and pool.credential_group is not None and pool.credential_group in ask.groups:
         return f"shares the dead credential {pool.credential_group}"
     return None
@@ -169,7 +156,7 @@ def _away(view: PoolView, ask: Ask) -> Fit | None:
 
 def _fit_away(reasons: list[str], backs: list[datetime | None]) -> Fit:
     known = [b for b in backs if b is not None]
-    return Fit(reasons[0], None, True, max(known) if len(known) == len(backs) else None)
+    return reasons[0], None, True, max(known) if len(known) == len(backs) else None
 
 
 def _choose(view: PoolView, ask: Ask, asked: Model | None) -> Fit:
@@ -198,17 +185,17 @@ def _choose(view: PoolView, ask: Ask, asked: Model | None) -> Fit:
         if blocked:
             order.extend(pool.models)
     if not order:
-        return _OPEN
+        return None, None, False, None
     if not blocked:
-        return Fit(None, order[0])
+        return None, order[0], False, None
     hits: list[tuple[str, datetime | None]] = []
     for model in order:
         hit = [why for family, why in blocked.items() if belongs(model, family)]
         if not hit:
-            return Fit(None, model)
+            return None, model, False, None
         hits.append((hit[0][0], _latest([back for _, back in hit])))
     known = [back for _, back in hits if back is not None]
-    return Fit(hits[0][0], None, True, min(known) if known else None)
+    return hits[0][0], None, True, min(known) if known else None
 
 
 def _default(pool: Pool) -> Model | None:
@@ -247,6 +234,3 @@ def _full_words(view: PoolView, window: Window) -> str:
 def stamp(when: datetime) -> str:
     """A moment, short and without doubt."""
     return f"{when:%Y-%m-%d %H:%M} UTC"
-
-
-_OPEN = Fit(None)

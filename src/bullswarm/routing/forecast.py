@@ -14,10 +14,11 @@ class Load:
 
     ``unread_minutes``: worker-minutes since the reading, by work in flight and by work that ended
     since (a meter lags). ``ended_unread`` counts the latter. ``rests`` holds each agent's expected
-    rest in minutes, shortest first. ``from_history``: every rest comes from records.
+    rest in minutes, shortest first, and ``rest_sum`` their sum. ``from_history``: every rest comes
+    from records.
     """
 
-    __slots__ = ("ended_unread", "from_history", "inflight", "rests", "unread_minutes")
+    __slots__ = ("ended_unread", "from_history", "inflight", "rest_sum", "rests", "unread_minutes")
 
     def __init__(
         self,
@@ -50,12 +51,13 @@ class Load:
                 self.ended_unread += 1
         rests.sort()
         self.rests = rests
+        self.rest_sum = sum(rests)
 
-    def rest_minutes(self, left: float | None = None) -> float:
-        """Expected minutes of all that is in flight. With ``left``, only those before a reset that
-        is so far away: later spend belongs to the next window (routing rules)."""
+    def rest_minutes(self, left: float | None) -> float:
+        """Expected minutes of all that is in flight, but only those before a reset that is ``left``
+        away: later spend belongs to the next window (routing rules)."""
         if left is None:
-            return sum(self.rests)
+            return self.rest_sum
         return sum([rest if rest < left else left for rest in self.rests])
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from bullswarm.routing.rows import Row
-from bullswarm.routing.tiers import GATED, INCUMBENCY_MARGIN, URGENT
+from bullswarm.routing.tiers import GATED, INCUMBENCY_MARGIN, NEAR_LIMIT, TIERS, URGENT
 
 
 def order(rows: Sequence[Row]) -> list[Row]:
@@ -62,7 +62,10 @@ def _keep_incumbent(ranked: list[Row]) -> None:
 def lost(loser: Row, winner: Row) -> str:
     """Why the loser is behind the winner: the first thing that told them apart."""
     if loser.tier != winner.tier:
-        return f"{loser.tier_words} ranks after {winner.tier_words}"
+        if loser.tier in (NEAR_LIMIT, GATED):
+            forecast = f"{loser.five_forecast:.0f}% of its 5-hour window forecast"
+            return f"{TIERS[loser.tier]} ({forecast}) ranks after {TIERS[winner.tier]}"
+        return _AFTER[loser.tier][winner.tier]
     if winner.tier == URGENT and loser.urgency_charged != winner.urgency_charged:
         return f"urgency {loser.urgency_charged:.0f} is below {winner.urgency_charged:.0f}"
     if winner.tier == GATED and loser.five_forecast != winner.five_forecast:
@@ -75,6 +78,9 @@ def lost(loser: Row, winner: Row) -> str:
             return f"{gain:.1f} better than incumbent {winner.name}, but not cheaper"
         return f"{gain:.1f} better than incumbent {winner.name} is within its margin"
     return lost_by_base(loser, winner)
+
+
+_AFTER = [[f"{worse} ranks after {better}" for better in TIERS] for worse in TIERS]
 
 
 def lost_by_base(loser: Row, winner: Row) -> str:

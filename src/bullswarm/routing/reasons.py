@@ -109,7 +109,7 @@ def nobody(rows: Sequence[Row], request: Request) -> str:
     if not rows:
         return "no pool is known"
     if request.pin is not None:
-        pinned = [row for row in rows if row.ask.pin is not None and row.view.pool in row.ask.pin]
+        pinned = [row for row in rows if row.ask.pin is not None and row.name in row.ask.pin]
         if not pinned:
             return f"no pool is named {request.pin}"
         if len(pinned) == 1:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from math import inf
+from typing import Literal
 
 from bullswarm.routing.filters import Ask, fit
-from bullswarm.routing.forecast import clipped, grown
+from bullswarm.routing.forecast import Load, clipped
 from bullswarm.routing.tiers import (
     DRAINING,
+    FIVE_HOUR_NEAR_LIMIT_PCT,
     GATED,
     INELIGIBLE,
-    NEAR_LIMIT,
     NORMAL,
     TIERS,
     URGENT,
@@ -41,7 +42,6 @@ class Row:
         "draining",
         "effective",
         "eligible",
-        "error_share",
         "estimate",
         "expected",
         "expiry",
@@ -52,7 +52,6 @@ class Row:
         "is_caller",
         "kept",
         "lost",
-        "median",
         "model",
         "name",
         "near",
@@ -80,115 +79,124 @@ class Row:
         self.kept = False
         self.rank = 0
 
-        self.expected, known = fleet.book.mean(name, ask.lane)
-        five_rate, pacing_rate = view.five_rate, view.pacing_rate
-        five = self.five_forecast = grown(
-            view.five_projected, five_rate, clipped(self.expected, view.five_left)
-        )
-        pacing = self.pacing_forecast = grown(view.pacing_projected, pacing_rate, self.expected)
-        recorded: EstimateSource = "history" if known and load.from_history else "bootstrap"
-        self.estimate: EstimateSource = (
-            "none" if five_rate is None and pacing_rate is None else recorded
-        )
-
-        self.inflight = load.inflight
-        floor = fleet.config.inflight_penalty_pct * load.inflight
-        spend = 0.0
-        if pacing_rate is not None:
-            minutes = load.unread_minutes + load.rest_minutes() + self.expected
-            spend = pacing_rate * minutes
-        self.basis: ChargeBasis | None = None
-        if spend > floor:
-            self.charge = spend
-            self.basis = "history" if recorded == "history" else "bootstrap"
-        else:
-            self.charge = floor
-            if floor > 0.0:
-                self.basis = "penalty"
+        expected, known = fleet.book.mean(name, ask.lane)
+        self.expected = expected
+        self._spend(view, load, expected, known, fleet.config.inflight_penalty_pct)
         surplus = view.surplus
         # Rounded, so that noise in the last bits never outranks the load.
-        self.effective = round((surplus or 0.0) - self.charge, 6)
+        self.effective = effective = round((surplus or 0.0) - self.charge, 6)
 
-        self.is_caller = ask.caller is not None and pool in ask.caller
+        self.is_caller = name in ask.caller
         self.incumbent = name == ask.incumbent
-        self.assigned = ask.assigned is not None and pool in ask.assigned
-        self.gated = forecast_gated(five)
-        self.near = near_limit(five, view.five_elapsed)
-        expiry = self.expiry = expiring(view.ends_soon, surplus, pacing) if view.ends_soon else None
+        self.assigned = name in ask.assigned
+        five = self.five_forecast
+        self.gated = self.near = False
+        if five is not None and five >= FIVE_HOUR_NEAR_LIMIT_PCT:
+            self.gated = forecast_gated(five)
+            self.near = near_limit(five, view.five_elapsed)
+        self.expiry: int | None = None
         self.urgency: float | None = None
         self.urgency_charged = 0.0
-        if expiry is not None and surplus is not None and view.left_share:
-            self.urgency = surplus / view.left_share
-            self.urgency_charged = round(self.effective / view.left_share, 6)
-        self.tier = (
-            tier_of(
+        if view.ends_soon:
+            self.expiry = expiring(surplus, self.pacing_forecast)
+            if self.expiry is not None and surplus is not None and view.left_share:
+                self.urgency = surplus / view.left_share
+                self.urgency_charged = round(effective / view.left_share, 6)
+        if eligible:
+            self.tier = tier_of(
                 caller=self.is_caller and ask.pin is None,
                 gated=self.gated,
                 near=self.near,
-                expiry=expiry,
+                expiry=self.expiry,
             )
-            if eligible
-            else INELIGIBLE
-        )
+        else:
+            self.tier = INELIGIBLE
         health = pool.health
-        self.error_share = health.errors / health.attempts if health.attempts > 0 else None
-        median = self.median = health.median_seconds
+        median = health.median_seconds
+        share = health.errors / health.attempts if health.attempts > 0 else 0.0
         self.base = (
-            -self.effective,
+            -effective,
             load.inflight,
             pool.cost_rank,
             load.ended_unread,
-            self.error_share or 0.0,
+            share,
             inf if median is None else median,
             name,
         )
+
+    def _spend(
+        self, view: PoolView, load: Load, expected: float, known: bool, penalty: float
+    ) -> None:
+        """The forecasts with this candidate, and the charge on its surplus: what load and candidate
+        are projected to spend of the pacing window, at least the flat penalty for each agent in
+        flight."""
+        five_rate, pacing_rate = view.five_rate, view.pacing_rate
+        self.five_forecast = view.five_projected
+        if five_rate is not None and view.five_projected is not None:
+            self.five_forecast = view.five_projected + five_rate * clipped(expected, view.five_left)
+        self.pacing_forecast = view.pacing_projected
+        if pacing_rate is not None and view.pacing_projected is not None:
+            self.pacing_forecast = view.pacing_projected + pacing_rate * expected
+        source: Literal["history", "bootstrap"]
+        source = "history" if known and load.from_history else "bootstrap"
+        measured = five_rate is not None or pacing_rate is not None
+        self.estimate: EstimateSource = source if measured else "none"
+        self.inflight = inflight = load.inflight
+        self.charge = floor = penalty * inflight
+        self.basis: ChargeBasis | None = "penalty" if floor > 0.0 else None
+        if pacing_rate is not None:
+            spend = pacing_rate * (load.unread_minutes + load.rest_sum + expected)
+            if spend > floor:
+                self.charge = spend
+                self.basis = source
 
     def candidate(self) -> Candidate:
         """The row as the decision keeps it."""
         view = self.view
         pool, pacing, five, model = view.pool, view.pacing, view.five, self.model
+        # By position, in the order of the fields: keywords take four times as long.
         return Candidate(
-            pool=self.name,
-            provider=pool.provider,
-            tier=TIERS[self.tier],
-            rank=self.rank,
-            eligible=self.eligible,
-            why_not=self.why_not,
-            lost=self.lost,
-            pace=view.surplus,
-            elapsed_pct=view.elapsed,
-            used_pct=pacing.used_pct if pacing is not None else None,
-            pacing_window=WORDS[pacing.kind] if pacing is not None else pool.pacing,
-            pacing_resets_at=pacing.resets_at if pacing is not None else None,
-            effective_surplus=self.effective,
-            charge=self.charge,
-            charge_basis=self.basis,
-            inflight=self.inflight,
-            five_hour_pct=five.used_pct if five is not None else None,
-            five_hour_elapsed_pct=view.five_elapsed,
-            five_hour_resets_at=five.resets_at if five is not None else None,
-            projected_five_hour_pct=view.five_projected,
-            forecast_five_hour_pct=self.five_forecast,
-            forecast_pacing_pct=self.pacing_forecast,
-            rate_per_minute=view.five_rate,
-            pacing_rate_per_minute=view.pacing_rate,
-            estimate_source=self.estimate,
-            expected_minutes=self.expected,
-            near_limit=self.near,
-            forecast_gated=self.gated,
-            urgent=self.expiry == URGENT,
-            draining=self.expiry == DRAINING,
-            urgency=self.urgency,
-            incumbent=self.incumbent,
-            assigned=self.assigned,
-            is_caller=self.is_caller,
-            cost_rank=self.cost,
-            model=model.name if model is not None else None,
-            latency=self.latency,
-            reading_source=pool.reading.source if pool.reading is not None else "none",
-            reading_age_minutes=view.age_minutes,
-            error_share=self.error_share,
-            median_seconds=self.median,
+            self.name,
+            pool.provider,
+            TIERS[self.tier],
+            self.rank,
+            self.eligible,
+            self.why_not,
+            self.lost,
+            view.surplus,
+            view.elapsed,
+            pacing.used_pct if pacing is not None else None,
+            WORDS[pacing.kind] if pacing is not None else pool.pacing,
+            pacing.resets_at if pacing is not None else None,
+            self.effective,
+            self.charge,
+            self.basis,
+            self.inflight,
+            five.used_pct if five is not None else None,
+            view.five_elapsed,
+            five.resets_at if five is not None else None,
+            view.five_projected,
+            self.five_forecast,
+            self.pacing_forecast,
+            view.five_rate,
+            view.pacing_rate,
+            self.estimate,
+            self.expected,
+            self.near,
+            self.gated,
+            self.expiry == URGENT,
+            self.expiry == DRAINING,
+            self.urgency,
+            self.incumbent,
+            self.assigned,
+            self.is_caller,
+            self.cost,
+            model.name if model is not None else None,
+            self.latency,
+            pool.reading.source if pool.reading is not None else "none",
+            view.age_minutes,
+            self.error_share,
+            pool.health.median_seconds,
         )
 
     @property
@@ -197,12 +205,15 @@ class Row:
         return self.model.latency if self.model is not None and self.view.pool.models else None
 
     @property
-    def tier_words(self) -> str:
-        """The tier with the number that put the row there."""
-        word = TIERS[self.tier]
-        if self.tier in (NEAR_LIMIT, GATED):
-            return f"{word} ({self.five_forecast:.0f}% of 5h forecast)"
-        return word
+    def error_share(self) -> float | None:
+        """The share (0..1) of the last hour's attempts that failed; None without any."""
+        health = self.view.pool.health
+        return health.errors / health.attempts if health.attempts > 0 else None
+
+    @property
+    def median(self) -> float | None:
+        """The median seconds of the last hour's attempts."""
+        return self.view.pool.health.median_seconds
 
     @property
     def pacing_word(self) -> str:

@@ -40,14 +40,14 @@ def forecast_gated(forecast: float | None) -> bool:
     return forecast is not None and forecast >= BURST_BLOCK_PCT
 
 
-def expiring(ends_soon: bool, surplus: float | None, forecast: float | None) -> int | None:
-    """URGENT, DRAINING or None for a pool by its pacing window.
+def expiring(surplus: float | None, forecast: float | None) -> int | None:
+    """URGENT, DRAINING or None for a pool whose pacing window ends soon.
 
-    Ending soon with surplus and a forecast below the line is urgent. A forecast over the line is
+    With surplus and a forecast below the line is urgent. A forecast over the line is
     draining, with or without surplus: were it only with, spending more would lift a pool from
     draining to normal. Merely ending soon but ahead of pace is neither.
     """
-    if not ends_soon or surplus is None:
+    if surplus is None:
         return None
     if forecast is not None and forecast >= BURST_BLOCK_PCT:
         return DRAINING

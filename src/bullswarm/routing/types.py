@@ -232,7 +232,7 @@ class Snapshot(Value, frozen=True, kw_only=True):
     config: Config = Config()
 
 
-class Candidate(Value, frozen=True, kw_only=True):
+class Candidate(Value, frozen=True, gc=False):
     """One row of a decision: every number the pick compared, and why the row lost.
 
     ``pace`` is the surplus (elapsed% - used% of the pacing window), None where unmetered or

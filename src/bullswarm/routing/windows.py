@@ -6,7 +6,7 @@ Lengths are minutes, shares are percent points (0..100), times aware UTC.
 from __future__ import annotations
 
 from calendar import monthrange
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 
 from bullswarm.routing.types import PacingKind, Rate, Reading, Window, WindowKind
@@ -68,8 +68,12 @@ def running(reading: Reading | None, now: datetime) -> tuple[Window, ...]:
     """The windows of a reading that still hold."""
     if reading is None or not reading.windows:
         return ()
-    seen = reading.observed_at
-    return tuple([w for w in reading.windows if holds(w, seen, now)])
+    for window in reading.windows:
+        reset = window.resets_at
+        if reset is None or reset <= now:
+            seen = reading.observed_at
+            return tuple([w for w in reading.windows if holds(w, seen, now)])
+    return reading.windows
 
 
 def pick_window(windows: Iterable[Window], kind: WindowKind) -> Window | None:
@@ -84,14 +88,15 @@ def pick_window(windows: Iterable[Window], kind: WindowKind) -> Window | None:
     return best
 
 
-def pacing_window(windows: Iterable[Window], declared: PacingKind | None) -> Window | None:
+def pacing_window(windows: Sequence[Window], declared: PacingKind | None) -> Window | None:
     """The window that paces: the declared kind, else the other subscription window where the
     provider reports only that one. The 5-hour window never paces (doctrine)."""
     if declared is None:
         return None
-    other: WindowKind = "monthly" if declared == "weekly" else "weekly"
-    windows = tuple(windows)
-    return pick_window(windows, declared) or pick_window(windows, other)
+    found = pick_window(windows, declared)
+    if found is not None or not windows:
+        return found
+    return pick_window(windows, "monthly" if declared == "weekly" else "weekly")
 
 
 def rate_of(rates: Iterable[Rate], window: Window | None) -> float | None:
