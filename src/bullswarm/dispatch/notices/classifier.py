@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from datetime import UTC, datetime, tzinfo
+from datetime import UTC, datetime, timedelta, tzinfo
 
 import msgspec
 
@@ -75,8 +75,10 @@ class Classifier:
     def feed(self, event: Event) -> Notice | None:
         """The notice in this event, or None."""
         if event.kind in PROGRESS:
+            # It answers again: what was said before is over.
             self._counts.clear()
             self._last_error = ""
+            self._held = None
             return None
         if event.kind == "limit":
             return self._limit(event)
@@ -114,9 +116,8 @@ class Classifier:
             return notice
         if notice.kind in ("auth-race", "login-damaged"):
             return self._hold(notice)
-        if notice.kind == "auth" and not self._failed and not shape.retry:
-            # Sign-in words count only on a stream that failed: for now this is a hint.
-            return self._hold(notice)
+        if notice.kind == "auth" and not shape.retry:
+            return self._hold(notice)  # sign-in words count only on a stream that failed
         if shape.body:
             return self._hold(notice)  # a dump of the error that its own line has counted
         return self._counted(notice)
@@ -223,6 +224,7 @@ class Classifier:
             self._failed = True
             notice = self._of_event(event, "final-error")
             return None if self._is_other(event, notice) else notice
+        self._held = None
         found = self._classify(event.text, "answer")
         # The judge decides about a clean end; nothing is killed for it.
         return msgspec.structs.replace(found, certain=False) if found else None
@@ -255,11 +257,8 @@ class Classifier:
         else:
             kind = kind_of_status(status) or by_code or by_text or "overloaded"
         at = self._ahead(event.resets_at) or facts.resets_at or (text.resets_at if text else None)
-        wait_s = event.retry_after_s if kind == "throttle" else None
-        wait_s = facts.wait_s or wait_s or (text.wait_s if text else None)
+        wait_s = facts.wait_s or _sane(event.retry_after_s) or (text.wait_s if text else None)
         if kind == "quota" and at is None and wait_s:
-            from datetime import timedelta
-
             at = now + timedelta(seconds=wait_s)
         window, family = claim(event.window)
         quota = kind == "quota"
@@ -291,6 +290,11 @@ class Classifier:
     def _ahead(self, at: datetime | None) -> datetime | None:
         now = self._now()
         return max(at, now) if at is not None and at > now - SKEW else None
+
+
+def _sane(seconds: float | None) -> float | None:
+    """A wait in seconds that can be one: over 0, under ten years."""
+    return seconds if seconds is not None and 0 < seconds < 3.2e8 else None
 
 
 def _words(kind: str, status: int | None, code: str | None) -> str:

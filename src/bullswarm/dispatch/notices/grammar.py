@@ -61,6 +61,11 @@ _TAIL_SENTENCE = re.compile(
     r"|https|url:|status|code|type|message|error|retrying)",
     _FLAGS,
 )
+# A worker that talks of the notice.
+_TALK = re.compile(
+    r"\b(?:comes? from|taken from|(?-i:I)(?:'ve|'m|'ll)?|we|my|our|says|prints?|text|words?)\b",
+    _FLAGS,
+)
 _BREAK = re.compile(r"[.!;|·∙•—–]+(?:\s+|$)|(?<=\w)\s[-|·∙•]\s")
 _ERROR_BODY = re.compile(r"[\"']error[\"']\s*:|[\"']type[\"']\s*:\s*[\"']error", _FLAGS)
 
@@ -117,7 +122,9 @@ def _stronger(a: Notice | None, b: Notice | None) -> Notice | None:
 
 def _answer(text: str, now: datetime, zone: tzinfo | None, phrases: Phrases) -> Notice | None:
     flat = plain(text.strip().strip("*_` \n"))
-    if len(flat) > MAX_ANSWER or "```" in text or lines.ABOUT.search(flat):
+    if len(flat) > MAX_ANSWER or "```" in text:
+        return None
+    if lines.ABOUT.search(flat) or _TALK.search(flat):
         return None
     if lines.foreign(text.strip()) and not flat.startswith(("[", "{", "*", "_")):
         return None

@@ -11,6 +11,8 @@ NEAR_LIMIT_PCT = 75.0
 """Without an earlier reading to compare with, every window must be below this."""
 BLOCK_PCT = 90.0
 """A window at or above this has no room, whatever it was before."""
+DROP_PCT = 5.0
+"""A smaller fall may be the meter's rounding."""
 MOVED = timedelta(minutes=2)
 """Resets this close together are one."""
 NEAR = timedelta(minutes=5)
@@ -25,7 +27,7 @@ def released_by(
     """Why this reading ends the bench now, in words, or None where it doesn't.
 
     Only a quota bench that is still on, by a live reading observed after it began. Every window
-    it can be about must be known and below 90%, and one must show a change: lower than in
+    it can be about must be known and below 90%, and the fullest must show a change: lower than in
     ``previous`` (the reading from before or from when the bench began), or with a later reset;
     without ``previous``, all are below 75%. A bench that a meter had contradicted when it began
     is not lifted by the same meter: it is minutes long. A dead credential never heals by a
@@ -51,10 +53,10 @@ def released_by(
         if used >= NEAR_LIMIT_PCT:
             return None
         return f"{_read(at)} {used:.0f}% of the {_name(fullest)} window: it has room again"
-    changed = [(w, old) for w, old in before if _moved(w, old, at)]
-    if not changed:
+    # The window that was fullest is the one that had most likely run out.
+    window, old = max(before, key=lambda pair: pair[1].used_pct or 0.0)
+    if not _moved(window, old, at):
         return None
-    window, old = changed[0]
     was = f" (was {old.used_pct:.0f}%)" if old.used_pct is not None else ""
     return (
         f"{_read(at)} {window.used_pct:.0f}% of the {_name(window)} window{was}: it has room again"
@@ -75,7 +77,7 @@ def _before(windows: list[Window], previous: Reading | None) -> list[tuple[Windo
 
 
 def _moved(new: Window, old: Window, at: datetime) -> bool:
-    if old.used_pct is not None and new.used_pct is not None and new.used_pct < old.used_pct:
+    if old.used_pct is not None and (new.used_pct or 0.0) <= old.used_pct - DROP_PCT:
         return True
     if old.resets_at is None:
         return False

@@ -29,7 +29,8 @@ _SPENT = r"(?:limits?|quotas?|capacity|allowance|usage|credits?|budget)"
 _NOUN = (
     r"(?!(?:when|if|once|after|says?|prints?|that|is|was|are|because|and|or|with|then|so|it|we|i"
     r"|they"
-    r"|provider|no|not|any|an?)\b)"
+    r"|provider|no|not|any|an?|saw|got|met|shows?|reports?"
+    r"|\w+(?<!includ)(?<!extend)(?<!shar)ed)\b)"
 )
 
 _NOT_USAGE = re.compile(
@@ -163,10 +164,10 @@ def said(text: str) -> Said | None:
         return Said(kind="throttle", end=match.end())
     match = _RACE.match(text)
     if match:
-        return Said(kind="auth-race", end=match.end())
+        return Said(kind="auth-race", end=len(text))
     match = _DAMAGED.match(text)
     if match:
-        return Said(kind="login-damaged", end=match.end())
+        return Said(kind="login-damaged", end=len(text))
     throttle = _THROTTLE.match(text)
     if throttle:
         return Said(kind="throttle", end=throttle.end())
