@@ -26,6 +26,8 @@ Now = datetime | Callable[[], datetime] | None
 PROGRESS = frozenset({"text", "tool", "tool-result"})
 """Events that show the provider answers: retries before them are over."""
 
+_LONGEST = 4000
+
 RESET_LINES = 3
 """Lines of stderr after a notice in which its reset may still stand."""
 
@@ -90,6 +92,7 @@ class Classifier:
 
     def feed_stderr(self, line: str) -> Notice | None:
         """The notice that this line of stderr is or completes, or None."""
+        line = line[:_LONGEST]
         flat = plain(line)
         if not flat:
             return None

@@ -101,7 +101,23 @@ def classify(
         joined = " ".join(piece.strip() for piece in pieces)
         whole = _line(joined, text, now, zone, phrases, channel)
         found = whole if found is None else _stronger(found, whole)
+    if found is None and channel != "stderr" and len(pieces) == 1:
+        return _bare_reset(text, now, zone)
     return found
+
+
+def _bare_reset(text: str, now: datetime, zone: tzinfo | None) -> Notice | None:
+    """An error that says no more than when a limit resets."""
+    flat = plain(text)
+    if len(flat) > 80 or not re.match(r"(?:it )?(?:will )?resets?\b", flat, _FLAGS):
+        return None
+    at = parse_reset(flat, now, zone)
+    if at is None:
+        return None
+    wait_s = (at - now).total_seconds()
+    if wait_s < SHORT_WAIT_S:
+        return Notice(kind="throttle", text=flat, source="text", wait_s=wait_s)
+    return Notice(kind="quota", text=flat, source="text", resets_at=at, wait_s=wait_s)
 
 
 def phrases_of(connector: Connector) -> Phrases:
@@ -121,12 +137,14 @@ def _stronger(a: Notice | None, b: Notice | None) -> Notice | None:
 
 
 def _answer(text: str, now: datetime, zone: tzinfo | None, phrases: Phrases) -> Notice | None:
-    flat = plain(text.strip().strip("*_` \n"))
+    bold = re.fullmatch(r"\s*(\*\*|__)(.+)\1\s*", text, re.S)
+    text = bold[2] if bold else text
+    flat = plain(text)
     if len(flat) > MAX_ANSWER or "```" in text:
         return None
     if lines.ABOUT.search(flat) or _TALK.search(flat):
         return None
-    if lines.foreign(text.strip()) and not flat.startswith(("[", "{", "*", "_")):
+    if lines.foreign(text.strip()):
         return None
     line = lines.undress(flat)
     if " " not in flat and "|" not in flat:
@@ -176,7 +194,8 @@ def _parse(line: lines.Line, flat: str, phrases: Phrases, channel: Channel) -> S
         return Said(kind="auth", end=len(line.text))
     if AUTH_TOKENS.match(line.text):
         return Said(kind="auth", end=len(line.text))
-    kind = kind_of_status(line.status) if line.error or line.retry else None
+    labelled = line.error or line.retry or channel in ("error", "final-error")
+    kind = kind_of_status(line.status) if labelled else None
     if kind is None or (channel == "stderr" and not (line.retry or _status_led(line))):
         return found
     return found or Said(kind=kind)

@@ -12,6 +12,8 @@ import msgspec
 MAX_LINE = 700
 """A longer line is prose or a dump, web addresses and JSON left out."""
 
+_HEAD = 300
+
 _FLAGS = re.ASCII | re.IGNORECASE
 
 _FOREIGN = re.compile(
@@ -99,7 +101,7 @@ class Line(msgspec.Struct, frozen=True, kw_only=True):
 
 def foreign(raw: str) -> bool:
     """True for a line that is a piece of something else: a diff, a quote, code, a list, a test."""
-    return _FOREIGN.match(raw) is not None
+    return _FOREIGN.match(raw[:_HEAD]) is not None
 
 
 def too_long(text: str) -> bool:
@@ -129,14 +131,12 @@ def undress(text: str) -> Line:
         rest = _unwrap(rest)
         found = _STATUS.match(rest)
         if found:
-            error = True
             status = status or _number(found["a"] or found["b"])
             after = _REASON.match(rest, found.end())
-            if after:
-                reason = reason or (after["reason"] or "").lower()
-                rest = rest[after.end() :].strip()
-            else:
-                rest = rest[found.end() :].strip()
+            reason = reason or ((after["reason"] if after else "") or "").lower()
+            # A bare number is a status only where a label or a reason says so.
+            error = error or bool(found["a"] or reason)
+            rest = rest[after.end() if after else found.end() :].strip()
         if rest == before:
             break
     rest = rest.rstrip("\"', ") if body else rest

@@ -25,11 +25,12 @@ class Said(msgspec.Struct, frozen=True, kw_only=True):
 _DONE = r"(?:reached|hit|exceeded|exhausted|spent|used up|depleted|over)"
 _SPENT = r"(?:limits?|quotas?|capacity|allowance|usage|credits?|budget)"
 
-# Words that make a sentence of what stands before "limit reached", not a name.
+# Words that make a sentence, or a limit of another kind, of what stands before "limit reached".
 _NOUN = (
     r"(?!(?:when|if|once|after|says?|prints?|that|is|was|are|because|and|or|with|then|so|it|we|i"
-    r"|they"
-    r"|provider|no|not|any|an?|saw|got|met|shows?|reports?"
+    r"|they|provider|no|not|any|an?|saw|got|met|shows?|reports?|context|window|tokens?|output|input"
+    r"|prompt|turns?|iterations?|recursion|time|memory|size|depth|tools?|loop|retry|retries|files?"
+    r"|lines?|characters?|length|stack|heap|connections?|upload|disk|steps?|thinking|max-?turns"
     r"|\w+(?<!includ)(?<!extend)(?<!shar)ed)\b)"
 )
 
@@ -57,12 +58,14 @@ _QUOTA = (
         rf"(?:sorry, )?you(?:'ve| have|r account has| already)?(?: already)? (?:hit|reached"
         rf"|exceeded"
         rf"|exhausted|used(?: up)?|spent|run out of|ran out of) (?:your|the|all(?: of)? your|all"
-        rf"|today's|this \w+'s) (?P<what>(?:[\w'.|{{}}-]+ ){{0,7}}?){_SPENT}(?!\w)"
+        rf"|today's|this \w+'s) (?P<what>(?:{_NOUN}[\w'.|{{}}-]+ ){{0,7}}?){_SPENT}(?!\w)"
         rf"(?! {_SPENT}(?!\w))",
         _FLAGS,
     ),
     re.compile(
-        r"(?:you(?:'re| are)|your (?:workspace|account|organi[sz]ation|plan) is) (?:now )?out of "
+        r"(?:you(?:'re| are)|your (?:workspace|account|organi[sz]ation|plan) is|you(?:'ve"
+        r"| have)? r[au]n)"
+        r" (?:now )?out of "
         r"(?P<what>extra usage|usage credits|credits?|usage|quota|tokens|messages)",
         _FLAGS,
     ),
