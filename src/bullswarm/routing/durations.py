@@ -17,21 +17,8 @@ ANY = "*"
 _SHORTEST_MINUTES = 1 / 60
 
 
-class _Few:
-    """Few durations: looking at each is cheaper than sorting them."""
-
-    __slots__ = ("_minutes",)
-
-    def __init__(self, minutes: Sequence[float]) -> None:
-        self._minutes = minutes
-
-    def residual(self, age: float) -> float | None:
-        longer = [d for d in self._minutes if age < d < inf]
-        return sum(longer) / len(longer) - age if longer else None
-
-
-class _Many:
-    """Sorted durations with the sum of every tail, for one that is asked often."""
+class _Table:
+    """Sorted durations with the sum of every tail."""
 
     __slots__ = ("_sorted", "_tails")
 
@@ -49,7 +36,7 @@ class _Many:
 
 
 _FEW = 64
-_ENOUGH = 2000
+_ENOUGH = 1000
 
 
 class DurationBook:
@@ -64,24 +51,40 @@ class DurationBook:
     def __init__(self, rows: Sequence[Durations], bootstrap_minutes: float) -> None:
         self._prior = max(bootstrap_minutes, _SHORTEST_MINUTES)
         self._given: dict[tuple[str, str], tuple[float, ...]] = {}
-        self._pools: set[str] = set()
+        self._lanes: dict[str, int] = {}
         for row in rows:
             if row.minutes:
                 key = (row.pool, row.lane)
                 had = self._given.get(key)
                 self._given[key] = row.minutes if had is None else had + row.minutes
-                self._pools.add(row.pool)
-        self._tables: dict[tuple[str, str], _Few | _Many | None] = {}
+                if had is None:
+                    self._lanes[row.pool] = self._lanes.get(row.pool, 0) + 1
+        self._tables: dict[tuple[str, str], _Table | None] = {}
         self._shared_means: dict[str, tuple[float, bool]] = {}
-        self._index: dict[tuple[str, str], list[tuple[float, ...]]] | None = None
+        self._index: dict[bool, dict[str, list[tuple[float, ...]]]] = {}
 
     def residual(self, pool: str, lane: str, age: float) -> tuple[float, bool]:
         """``mean(d - age for d > age)`` of recorded durations, and True; at the first level that
         has any as long. Else the prior, and False. Always > 0."""
-        age = max(age, 0.0)
+        if age < 0.0:
+            age = 0.0
+        lanes = self._lanes.get(pool, 0)
         levels: tuple[tuple[str, str], ...] = ((ANY, lane), (ANY, ANY))
-        if pool in self._pools:
-            levels = ((pool, lane), (pool, ANY), *levels)
+        if lanes:
+            own = (pool, lane)
+            few = self._given.get(own)
+            if few is None:
+                levels = ((pool, ANY), *levels)
+            else:
+                if len(few) > _FEW:
+                    levels = (own, *levels) if lanes == 1 else (own, (pool, ANY), *levels)
+                else:
+                    # Looking at each is cheaper than sorting them.
+                    longer = [d for d in few if age < d < inf]
+                    if longer:
+                        return max(sum(longer) / len(longer) - age, _SHORTEST_MINUTES), True
+                    if lanes > 1:
+                        levels = ((pool, ANY), *levels)
         for key in levels:
             table = self._tables[key] if key in self._tables else self._load(key)
             if table is not None:
@@ -92,7 +95,7 @@ class DurationBook:
 
     def mean(self, pool: str, lane: str) -> tuple[float, bool]:
         """The mean duration, and whether it comes from records."""
-        if pool in self._pools:
+        if pool in self._lanes:
             # At age 0 nothing needs sorting: a pick over many pools asks for each one's mean.
             minutes = self._given.get((pool, lane))
             if minutes and min(minutes) > 0.0:
@@ -105,26 +108,29 @@ class DurationBook:
             shared = self._shared_means[lane] = self.residual(ANY, lane, 0.0)
         return shared
 
-    def _load(self, key: tuple[str, str]) -> _Few | _Many | None:
+    def _load(self, key: tuple[str, str]) -> _Table | None:
         minutes: Sequence[float] = self._given.get(key, ())
         if not minutes and ANY in key:
             minutes = self._joined(key)
-        table: _Few | _Many | None = None
-        if minutes:
-            table = _Few(minutes) if len(minutes) <= _FEW else _Many(minutes)
+        table = _Table(minutes) if minutes else None
         self._tables[key] = table
         return table
 
     def _joined(self, key: tuple[str, str]) -> list[float]:
         """The durations of every pool or lane that "*" stands for, an equal share of each where
         there are more than the mean needs."""
-        if self._index is None:
-            self._index = {}
+        pool, lane = key
+        by_pool = pool != ANY
+        index = self._index.get(by_pool)
+        if index is None:
+            index = self._index[by_pool] = {}
             rows = [(k, m) for k, m in self._given.items() if ANY not in k]
-            for (pool, lane), minutes in rows or self._given.items():
-                for wider in {(pool, ANY), (ANY, lane), (ANY, ANY)}:
-                    self._index.setdefault(wider, []).append(minutes)
-        parts = self._index.get(key, [])
+            for name, minutes in rows or self._given.items():
+                index.setdefault(name[0] if by_pool else name[1], []).append(minutes)
+        if not by_pool and lane == ANY:
+            parts = [part for found in index.values() for part in found]
+        else:
+            parts = index.get(pool if by_pool else lane, [])
         if sum(map(len, parts)) <= _ENOUGH:
             return [d for part in parts for d in part]
         share = max(1, _ENOUGH // len(parts))

@@ -53,9 +53,7 @@ class Ask:
         self.caller = named(request.caller, view)
         self.incumbent = request.incumbent
         self.want_fast = want_fast
-        self.open = self.pin is None and not (
-            self.capabilities or self.use or self.avoid or self.exclude or self.groups
-        )
+        self.open = self.pin is None and not (self.use or self.avoid or self.exclude or self.groups)
         self.assigned_key, assigned = assignment(view.config.assignments, request)
         self.assigned = named(assigned, view)
 
@@ -114,12 +112,12 @@ def _never(pool: Pool, ask: Ask) -> str | None:
         return f"unavailable: {pool.unavailable}"
     if ask.lane not in pool.lanes:
         return f"does not take {ask.lane} work"
+    for needed in ask.capabilities:
+        if needed not in pool.capabilities:
+            missing = [c for c in ask.capabilities if c not in pool.capabilities]
+            return f"lacks {', '.join(missing)}"
     if ask.open:
         return None
-    if ask.capabilities:
-        missing = [c for c in ask.capabilities if c not in pool.capabilities]
-        if missing:
-            return f"lacks {', '.join(missing)}"
     if ask.pin is not None and pool.name not in ask.pin:
         return f"not the pinned pool {ask.request.pin}"
     if ask.use and pool.name not in ask.use and pool.provider not in ask.use:

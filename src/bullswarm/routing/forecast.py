@@ -27,29 +27,32 @@ class Load:
         now: datetime,
         book: DurationBook,
     ) -> None:
-        self.inflight = 0
-        self.ended_unread = 0
-        self.unread_minutes = 0.0
-        self.from_history = True
+        inflight = ended = 0
+        minutes = 0.0
+        all_known = True
         rests: list[float] = []
         since = now if observed_at is None or observed_at > now else observed_at
         for one in work:
-            end = one.ended_at
+            start, end = one.started_at, one.ended_at
             live = end is None or end > now
-            start = one.started_at
             upto = now if live or end is None else end
             unread = (upto - (start if start > since else since)).total_seconds() / 60.0
             if unread > 0.0:
-                self.unread_minutes += unread
+                minutes += unread
+                if not live:
+                    ended += 1
             if live:
-                self.inflight += 1
+                inflight += 1
                 age = (now - start).total_seconds() / 60.0
                 rest, known = book.residual(one.pool, one.lane, age)
                 rests.append(rest)
-                self.from_history = self.from_history and known
-            elif unread > 0.0:
-                self.ended_unread += 1
-        rests.sort()
+                all_known = all_known and known
+        if inflight > 1:
+            rests.sort()
+        self.inflight = inflight
+        self.ended_unread = ended
+        self.unread_minutes = minutes
+        self.from_history = all_known
         self.rests = rests
         self.rest_sum = sum(rests)
 

@@ -34,12 +34,12 @@ def why_none(row: Row, rule: Admission) -> str | None:
     """Why the pool has no room; None where it has. An unknown window has headroom."""
     if row.inflight >= rule.cap_per_pool and not row.runs_on_caller:
         return f"has {row.inflight} agents in flight (cap {rule.cap_per_pool})"
-    five = tail_five(row, rule)
+    five = tail_five(row, rule) if row.view.five_projected is not None else None
     if five is not None and five >= rule.five_hour_line:
         return f"5-hour forecast {five:.1f}% is at its line of {rule.five_hour_line:.0f}%"
-    pacing = tail_pacing(row, rule)
-    line = pacing_line(row, rule)
-    if pacing is not None and pacing >= line:
+    pacing = tail_pacing(row, rule) if row.view.pacing_projected is not None else None
+    if pacing is not None and pacing >= pacing_line(row, rule):
+        line = pacing_line(row, rule)
         return f"{row.pacing_word} forecast {pacing:.1f}% is at its line of {line:.0f}%"
     return None
 

@@ -103,12 +103,8 @@ class Row:
                 self.urgency = surplus / view.left_share
                 self.urgency_charged = round(effective / view.left_share, 6)
         if eligible:
-            self.tier = tier_of(
-                caller=self.is_caller and ask.pin is None,
-                gated=self.gated,
-                near=self.near,
-                expiry=self.expiry,
-            )
+            alone = self.is_caller and ask.pin is None
+            self.tier = tier_of(alone, self.gated, self.near, self.expiry)
         else:
             self.tier = INELIGIBLE
         health = pool.health

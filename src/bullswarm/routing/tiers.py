@@ -54,7 +54,7 @@ def expiring(surplus: float | None, forecast: float | None) -> int | None:
     return URGENT if surplus > 0.0 else None
 
 
-def tier_of(*, caller: bool, gated: bool, near: bool, expiry: int | None) -> int:
+def tier_of(caller: bool, gated: bool, near: bool, expiry: int | None) -> int:
     """The tier's place, 0 the best."""
     if gated:
         return GATED

@@ -7,14 +7,13 @@ from datetime import datetime
 
 from bullswarm.routing.durations import DurationBook
 from bullswarm.routing.forecast import Load, grown
-from bullswarm.routing.types import Pool, Quarantine, Snapshot, Window, Work
+from bullswarm.routing.types import Pool, Quarantine, Snapshot, Work
 from bullswarm.routing.windows import (
     LEAD_SHARE,
+    NOTHING,
     length_minutes,
-    pacing_window,
-    pick_window,
-    rate_of,
     running,
+    sort_out,
 )
 
 
@@ -46,7 +45,6 @@ class PoolView:
         "pacing_rate",
         "pool",
         "surplus",
-        "windows",
         "worst_used",
     )
 
@@ -63,88 +61,68 @@ class PoolView:
         reading = pool.reading
         seen = reading.observed_at if reading is not None else None
         self.age_minutes = (now - seen).total_seconds() / 60.0 if seen is not None else None
-        self.windows = windows = running(reading, now)
-        self.pacing = pacing_window(windows, pool.pacing)
-        self.five = pick_window(windows, "five_hour")
-        self.full = self.family_full = _NO_WINDOWS
-        self.worst_used: float | None = None
+        windows = running(reading, now)
+        pacing, five, self.full, self.family_full, self.worst_used = (
+            sort_out(windows, pool.pacing, pool.reserve_pct) if windows else NOTHING
+        )
+        self.pacing = pacing
+        self.five = five
+        self.five_rate: float | None = None
+        self.pacing_rate: float | None = None
+        for rate in pool.rates:
+            if rate.family is None:
+                if five is not None and rate.kind == "five_hour":
+                    self.five_rate = rate.per_minute
+                elif pacing is not None and rate.kind == pacing.kind:
+                    self.pacing_rate = rate.per_minute
+
         self.pacing_left: float | None = None
         self.left_share: float | None = None
         self.elapsed: float | None = None
         self.surplus: float | None = None
         self.ends_soon = False
-        self.pacing_rate: float | None = None
+        if pacing is not None and pacing.resets_at is not None:
+            left = self.pacing_left = (pacing.resets_at - now).total_seconds() / 60.0
+            share = left / length_minutes(pacing)
+            if share > 1.0:
+                # A reset further away than the length: nothing of the window is over yet.
+                share = 1.0
+            self.left_share = share
+            self.elapsed = elapsed = 100.0 * (1.0 - share)
+            self.ends_soon = share <= LEAD_SHARE[pacing.kind]
+            if pacing.used_pct is not None:
+                self.surplus = elapsed - pacing.used_pct
         self.five_left: float | None = None
         self.five_elapsed: float | None = None
-        self.five_rate: float | None = None
-        if windows:
-            self._look_at_fullness(pool)
-            if self.pacing is not None:
-                self._look_at_pacing(pool, self.pacing, now)
-            if self.five is not None:
-                self._look_at_five(pool, self.five, now)
-        self.set_work(work, now, book)
+        if five is not None and five.resets_at is not None:
+            left = self.five_left = (five.resets_at - now).total_seconds() / 60.0
+            share = left / five.minutes if five.minutes > 0.0 else 1.0
+            self.five_elapsed = 100.0 * (1.0 - share) if share < 1.0 else 0.0
 
-    def set_work(self, work: Sequence[Work], now: datetime, book: DurationBook) -> None:
-        """Count this work, and only this, on the pool."""
-        five, pacing = self.five, self.pacing
         self.five_projected = five.used_pct if five is not None else None
         self.pacing_projected = pacing.used_pct if pacing is not None else None
-        if not work:
-            self.load = _IDLE
-            return
+        self.load = _IDLE
+        if work:
+            self.set_work(work, now, book)
+
+    def set_work(self, work: Sequence[Work], now: datetime, book: DurationBook) -> None:
+        """Count this work (at least one), and only this, on the pool."""
+        five, pacing = self.five, self.pacing
         reading = self.pool.reading
         self.load = load = Load(
             work, reading.observed_at if reading is not None else None, now, book
         )
         unread = load.unread_minutes
         self.five_projected = grown(
-            self.five_projected, self.five_rate, unread + load.rest_minutes(self.five_left)
+            five.used_pct if five is not None else None,
+            self.five_rate,
+            unread + load.rest_minutes(self.five_left),
         )
         self.pacing_projected = grown(
-            self.pacing_projected, self.pacing_rate, unread + load.rest_sum
+            pacing.used_pct if pacing is not None else None,
+            self.pacing_rate,
+            unread + load.rest_sum,
         )
-
-    def _look_at_fullness(self, pool: Pool) -> None:
-        worst = -1.0
-        for window in self.windows:
-            used = window.used_pct
-            if used is None:
-                continue
-            line = 100.0 - pool.reserve_pct if window is self.pacing else 100.0
-            if window.family is not None:
-                if used >= line:
-                    self.family_full = (*self.family_full, window)
-                continue
-            if used > worst:
-                worst = used
-            if used >= line:
-                self.full = (*self.full, window)
-        if worst >= 0.0:
-            self.worst_used = worst
-
-    def _look_at_pacing(self, pool: Pool, pacing: Window, now: datetime) -> None:
-        self.pacing_rate = rate_of(pool.rates, pacing)
-        if pacing.resets_at is None:
-            return
-        left = self.pacing_left = (pacing.resets_at - now).total_seconds() / 60.0
-        share = left / length_minutes(pacing)
-        if share > 1.0:
-            # A reset further away than the length: nothing of the window is over yet.
-            share = 1.0
-        self.left_share = share
-        self.elapsed = elapsed = 100.0 * (1.0 - share)
-        self.ends_soon = share <= LEAD_SHARE.get(pacing.kind, 0.0)
-        if pacing.used_pct is not None:
-            self.surplus = elapsed - pacing.used_pct
-
-    def _look_at_five(self, pool: Pool, five: Window, now: datetime) -> None:
-        self.five_rate = rate_of(pool.rates, five)
-        if five.resets_at is None:
-            return
-        left = self.five_left = (five.resets_at - now).total_seconds() / 60.0
-        share = left / length_minutes(five)
-        self.five_elapsed = 100.0 * (1.0 - share) if share < 1.0 else 0.0
 
 
 class FleetView:
@@ -194,5 +172,4 @@ class FleetView:
         return sorted(known)
 
 
-_NO_WINDOWS: tuple[Window, ...] = ()
 _IDLE = Load((), None, datetime.min, DurationBook((), 1.0))

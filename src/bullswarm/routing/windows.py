@@ -6,10 +6,10 @@ Lengths are minutes, shares are percent points (0..100), times aware UTC.
 from __future__ import annotations
 
 from calendar import monthrange
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from datetime import datetime, timedelta
 
-from bullswarm.routing.types import PacingKind, Rate, Reading, Window, WindowKind
+from bullswarm.routing.types import PacingKind, Reading, Window, WindowKind
 
 WORDS: dict[WindowKind, str] = {
     "five_hour": "5-hour",
@@ -27,6 +27,8 @@ def month_before(end: datetime) -> datetime:
     """The start of the calendar month that ends at ``end``; the 31st starts at the last day of a
     shorter month (design)."""
     year, month = (end.year - 1, 12) if end.month == 1 else (end.year, end.month - 1)
+    if end.day <= 28:
+        return end.replace(year=year, month=month)
     return end.replace(year=year, month=month, day=min(end.day, monthrange(year, month)[1]))
 
 
@@ -36,22 +38,6 @@ def length_minutes(window: Window) -> float:
     if window.kind == "monthly" and reset is not None and reset.year > 1:
         return (reset - month_before(reset)).total_seconds() / 60.0
     return window.minutes if window.minutes > 0 else 1.0
-
-
-def minutes_left(window: Window, now: datetime) -> float | None:
-    """Minutes until the reset; None where it is unknown."""
-    if window.resets_at is None:
-        return None
-    return (window.resets_at - now).total_seconds() / 60.0
-
-
-def elapsed_pct(window: Window, now: datetime) -> float | None:
-    """``100 * (1 - left / length)``, clamped to 0..100; None where the reset is unknown."""
-    left = minutes_left(window, now)
-    if left is None:
-        return None
-    share = 100.0 * (1.0 - left / length_minutes(window))
-    return 0.0 if share < 0.0 else 100.0 if share > 100.0 else share
 
 
 def holds(window: Window, observed_at: datetime | None, now: datetime) -> bool:
@@ -76,44 +62,67 @@ def running(reading: Reading | None, now: datetime) -> tuple[Window, ...]:
     return reading.windows
 
 
-def pick_window(windows: Iterable[Window], kind: WindowKind) -> Window | None:
-    """The window of that kind that binds the whole pool. Of two, the one that is fuller; one with
-    a known percentage goes before an unknown one."""
-    best: Window | None = None
+Sorted = tuple[Window | None, Window | None, tuple[Window, ...], tuple[Window, ...], float | None]
+"""``(pacing, five, full, family_full, worst_used)``: the windows of a pool by what they do.
+
+``pacing`` is the window of the declared kind, else the other subscription window where the provider
+reports only that one; the 5-hour window, ``five``, never paces (doctrine). ``full`` bind the whole
+pool and are full, ``family_full`` bind one model family. ``worst_used`` is the highest known
+percentage of those that bind the whole pool.
+"""
+
+NOTHING: Sorted = (None, None, (), (), None)
+
+
+def sort_out(
+    windows: Iterable[Window], declared: PacingKind | None, reserve_pct: float = 0.0
+) -> Sorted:
+    """Tell a pool's running windows apart, by length and never by slot.
+
+    A window is full at 100%; the pacing window at 100 less what is kept in reserve (percent). Of
+    two windows of one kind the fuller counts. ``declared`` None means that nothing paces.
+    """
+    pacing: Window | None = None
+    other: Window | None = None
+    five: Window | None = None
+    full: tuple[Window, ...] = ()
+    family_full: tuple[Window, ...] = ()
+    worst = -1.0
     for window in windows:
-        if window.kind != kind or window.family is not None:
+        used = window.used_pct
+        if window.family is not None:
+            if used is not None and used >= 100.0:
+                family_full = (*family_full, window)
             continue
-        if best is None or _fullness(window) > _fullness(best):
-            best = window
-    return best
-
-
-def pacing_window(windows: Sequence[Window], declared: PacingKind | None) -> Window | None:
-    """The window that paces: the declared kind, else the other subscription window where the
-    provider reports only that one. The 5-hour window never paces (doctrine)."""
-    if declared is None:
-        return None
-    found = pick_window(windows, declared)
-    if found is not None or not windows:
-        return found
-    return pick_window(windows, "monthly" if declared == "weekly" else "weekly")
-
-
-def rate_of(rates: Iterable[Rate], window: Window | None) -> float | None:
-    """Points per worker-minute of that window; None below five attributable minutes."""
-    if window is None:
-        return None
-    kind = window.kind
-    for rate in rates:
-        if rate.kind == kind and rate.family is None:
-            return rate.per_minute
-    return None
+        kind = window.kind
+        if kind == "five_hour":
+            five = window if five is None else _fuller(five, window)
+        elif kind == declared:
+            pacing = window if pacing is None else _fuller(pacing, window)
+        elif kind == "weekly" or kind == "monthly":
+            other = window if other is None else _fuller(other, window)
+        if used is not None:
+            if used > worst:
+                worst = used
+            if used >= 100.0:
+                full = (*full, window)
+    if pacing is None and declared is not None:
+        pacing = other
+    if reserve_pct > 0.0 and pacing is not None:
+        used = pacing.used_pct
+        if used is not None and 100.0 - reserve_pct <= used < 100.0:
+            full = (*full, pacing)
+    return pacing, five, full, family_full, worst if worst >= 0.0 else None
 
 
 def describe(window: Window) -> str:
     """A window in words: "5-hour", "weekly", "weekly opus"."""
     word = WORDS[window.kind]
     return f"{word} {window.family}" if window.family else word
+
+
+def _fuller(one: Window, other: Window) -> Window:
+    return max(one, other, key=_fullness)
 
 
 def _fullness(window: Window) -> tuple[float, float]:
