@@ -38,7 +38,8 @@ HOLD = Admission(mode="hold")
 
 
 def fleet(size: int) -> Snapshot:
-    """A fleet with every kind of number: readings, rates, families, benches, work, records."""
+    """A fleet with every kind of number: readings, rates, families, benches, work, and records of
+    every fifth pool."""
     return Snapshot(
         now=NOW,
         pools=tuple(_pool(n) for n in range(size)),
@@ -51,7 +52,7 @@ def fleet(size: int) -> Snapshot:
         ),
         durations=tuple(
             Durations(pool=f"p{n}", lane="build", minutes=tuple(float(1 + m) for m in range(20)))
-            for n in range(0, size, 2)
+            for n in range(0, size, 5)
         ),
         config=Config(assignments={"build/high": "p7"}),
     )

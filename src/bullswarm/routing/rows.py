@@ -84,7 +84,8 @@ class Row:
         self._spend(view, load, expected, known, fleet.config.inflight_penalty_pct)
         surplus = view.surplus
         # Rounded, so that noise in the last bits never outranks the load.
-        self.effective = effective = round((surplus or 0.0) - self.charge, 6)
+        effective = round((0.0 if surplus is None else surplus) - self.charge, 6)
+        self.effective = effective
 
         self.is_caller = name in ask.caller
         self.incumbent = name == ask.incumbent
@@ -102,11 +103,10 @@ class Row:
             if self.expiry is not None and surplus is not None and view.left_share:
                 self.urgency = surplus / view.left_share
                 self.urgency_charged = round(effective / view.left_share, 6)
+        self.tier = INELIGIBLE
         if eligible:
             alone = self.is_caller and ask.pin is None
             self.tier = tier_of(alone, self.gated, self.near, self.expiry)
-        else:
-            self.tier = INELIGIBLE
         health = pool.health
         median = health.median_seconds
         share = health.errors / health.attempts if health.attempts > 0 else 0.0

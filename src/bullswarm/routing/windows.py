@@ -5,7 +5,6 @@ Lengths are minutes, shares are percent points (0..100), times aware UTC.
 
 from __future__ import annotations
 
-from calendar import monthrange
 from collections.abc import Iterable
 from datetime import datetime, timedelta
 
@@ -26,10 +25,8 @@ LEAD_SHARE: dict[WindowKind, float] = {"weekly": 1 / 7, "monthly": 1 / 10}
 def month_before(end: datetime) -> datetime:
     """The start of the calendar month that ends at ``end``; the 31st starts at the last day of a
     shorter month (design)."""
-    year, month = (end.year - 1, 12) if end.month == 1 else (end.year, end.month - 1)
-    if end.day <= 28:
-        return end.replace(year=year, month=month)
-    return end.replace(year=year, month=month, day=min(end.day, monthrange(year, month)[1]))
+    last = end.replace(day=1) - timedelta(days=1)
+    return last.replace(day=end.day) if end.day < last.day else last
 
 
 def length_minutes(window: Window) -> float:
