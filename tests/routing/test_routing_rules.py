@@ -455,6 +455,13 @@ def test_draining_is_a_fallback_before_the_five_hour_tiers() -> None:
     assert made.pool == "a" and row(made, "a").tier == "draining"
 
 
+def test_draining_ahead_of_pace_is_no_better_than_draining_behind_it() -> None:
+    ahead, behind = pool("a", weekly(97, elapsed=95)), pool("b", weekly(92, elapsed=95))
+    made = pick(ahead, behind)
+    assert made.pool == "b"
+    assert row(made, "a").tier == "draining" and row(made, "a").urgency is None
+
+
 def test_ending_soon_but_ahead_of_pace_is_normal() -> None:
     assert row(pick(pool("a", weekly(89, elapsed=88))), "a").tier == "normal"
 

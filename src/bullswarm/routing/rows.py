@@ -100,7 +100,12 @@ class Row:
         self.urgency_charged = 0.0
         if view.ends_soon:
             self.expiry = expiring(surplus, self.pacing_forecast)
-            if self.expiry is not None and surplus is not None and view.left_share:
+            if (
+                self.expiry is not None
+                and surplus is not None
+                and surplus > 0.0
+                and view.left_share
+            ):
                 self.urgency = surplus / view.left_share
                 self.urgency_charged = round(effective / view.left_share, 6)
         self.tier = INELIGIBLE
