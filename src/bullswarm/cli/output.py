@@ -1,4 +1,4 @@
-"""How facts are printed: JSON for programs, aligned columns for people, colour only on a terminal."""
+"""How facts are printed: JSON for programs, aligned columns for people, colour on a terminal."""
 
 from __future__ import annotations
 

@@ -49,7 +49,7 @@ def list_(ctx: click.Context, json: bool) -> int:
 @as_json
 @click.pass_context
 def validate(ctx: click.Context, path: str, json: bool) -> int:
-    """Check a connector (a file, a provider's folder, or a provider's name); every fault at once."""
+    """Check a connector (a file, a provider's folder, or a name); every fault at once."""
     from bullswarm.providers.validate import validate_path
 
     faults = validate_path(path, _app(ctx).home.providers)

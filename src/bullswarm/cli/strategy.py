@@ -204,7 +204,8 @@ def show(ctx: click.Context, json: bool) -> int:
         + (f", prefer {', '.join(s.policy.prefer)}" if s.policy.prefer else "")
     )
     click.echo(
-        f"admission              {s.admission.mode}, patience {s.admission.patience_minutes:g} min, "
+        f"admission              {s.admission.mode or 'by the work'}, "
+        f"patience {s.admission.patience_minutes:g} min, "
         f"{s.admission.cap_per_pool} agents a pool"
     )
     click.echo(f"worker cap             {app.worker_cap()}")

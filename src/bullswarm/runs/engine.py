@@ -53,8 +53,8 @@ def check(app: App, task: Task) -> Schema | None:
             "or leave only one provider to choose from (--use)"
         )
     for path in task.deliverables:
-        inside = os.path.realpath(os.path.join(task.cwd, path))
-        if os.path.commonpath([inside, os.path.realpath(task.cwd)]) != os.path.realpath(task.cwd):
+        folder = Path(task.cwd).resolve()
+        if not (folder / path).resolve().is_relative_to(folder):
             raise UsageError(f"deliverable: {path} is outside the working folder")
     return load_schema(task.answer_schema) if task.answer_schema else None
 
