@@ -63,8 +63,7 @@ def _struct(value: Any, kind: inspect.StructType, path: str) -> Iterator[Fault]:
         if key in known:
             yield from _walk(item, known[key].type, _at(path, key))
         elif key not in names:
-            rest = [n for n in names if n not in value]
-            yield Fault(_at(path, str(key)), "unknown key", near(str(key), rest or names))
+            yield Fault(_at(path, str(key)), "unknown key", near(str(key), names))
     for name, field in known.items():
         if field.required and name not in value:
             yield Fault(path, f"{name} is missing", f"add {name}: {_name(field.type)}")

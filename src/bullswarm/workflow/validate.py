@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from posixpath import normpath
@@ -34,10 +35,20 @@ def validate(document: Any, *, folder: str | Path | None = None) -> Result:
     if shape:
         rest = salvage(document, shape)
         more = check(rest, folder=folder) if rest is not None else ()
-        return None, tuple({f.path: f for f in (*more, *shape)}.values()), ()
+        return None, _sorted((*shape, *more)), ()
     program = msgspec.convert(document, Program)
     faults = check(program, folder=folder)
-    return (None, faults, ()) if faults else (program, (), advice_on(program))
+    return (None, _sorted(faults), ()) if faults else (program, (), advice_on(program))
+
+
+def _sorted(faults: Sequence[Fault]) -> tuple[Fault, ...]:
+    """Each once, in the order of the document's parts."""
+
+    def place(fault: Fault) -> list[tuple[int, str]]:
+        parts = re.split(r"(\d+)", fault.path)
+        return [(int(p), "") if p.isdigit() else (-1, p) for p in parts]
+
+    return tuple(sorted(dict.fromkeys(faults), key=place))
 
 
 def check(program: Program, *, folder: str | Path | None = None) -> tuple[Fault, ...]:
@@ -82,7 +93,7 @@ def _twice(ids: Sequence[str], path: str, what: str) -> Iterator[Fault]:
 
 
 def _names(step: Step, at: str, steps: Any, requirements: set[str]) -> Iterator[Fault]:
-    others = [s for s in steps if s != step.id]
+    others = [s for s in steps if s != step.id and not s.startswith("\0")]
     for key, names, known, what in (
         ("dependsOn", step.depends_on, others, "step"),
         ("route.independentOf", step.route.independent_of, others, "step"),
