@@ -36,7 +36,7 @@ class StartAttempt(Wanted, frozen=True, kw_only=True):
     ``attempt_id`` is unique: it never has a second worker, however often it is asked for.
     ``reattach``: a worker is known to have started, so look for it and never start one. ``pool``:
     the same pool as before, where that is possible. ``resume``: the CLI session to go on with, if
-    the pick is its pool. ``exclude`` and ``exclude_groups``: pools and credential groups not to pick.
+    the pick is its pool. ``exclude``, ``exclude_groups``: pools and credential groups not to pick.
     ``not_providers``: who must not run it (``independentOf``); ``rather_not``: who had better not
     (it wrote what is judged). ``answer_schema`` is the schema or its path; a review's is given.
     ``must_change`` as in ``judge.judge``. ``held_since`` counts a hold's patience.

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from bullswarm.workflow.commands import Command, Reply
-from bullswarm.workflow.defaults import paths_of, role_of
+from bullswarm.workflow.defaults import role_of
 from bullswarm.workflow.faults import Fault
 from bullswarm.workflow.graph import judged
 from bullswarm.workflow.program import Options, Step
@@ -83,8 +83,3 @@ def writers(defs: dict[str, Step], item: str) -> tuple[str, ...]:
     if item in defs:
         return (item,)
     return tuple(n for n, s in defs.items() if item in s.requirements and not s.evidence_for)
-
-
-def owned(step: Step) -> tuple[str, ...]:
-    """The paths that a step of the program owns."""
-    return paths_of(step)

@@ -238,12 +238,15 @@ def parse(text: str, *, name: str = "program") -> Any:
         raise UsageError(f"{name}: neither JSON nor YAML ({error})") from error
 
 
+def as_document(value: Any) -> Any:
+    """A value as JSON has it: objects, lists, strings and numbers."""
+    return msgspec.json.decode(msgspec.json.encode(value))
+
+
 def export(program: Program, *, yaml: bool = False) -> str:
     """The program as a document that ``read`` takes, without what stands at its default."""
     if not yaml:
         return msgspec.json.format(msgspec.json.encode(program), indent=2).decode() + "\n"
     import yaml as library
 
-    return library.safe_dump(
-        msgspec.to_builtins(program), sort_keys=False, allow_unicode=True, width=100
-    )
+    return library.safe_dump(as_document(program), sort_keys=False, allow_unicode=True, width=100)

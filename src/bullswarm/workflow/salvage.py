@@ -29,7 +29,7 @@ def salvage(document: dict[str, Any], shape: Sequence[Fault]) -> Program | None:
         else:
             bad_keys.setdefault(int(match["n"]), set()).add(match["key"] or "")
     given = document.get("steps")
-    if not isinstance(given, list) or not given:
+    if not isinstance(given, list | tuple) or not given:
         return None
     steps = tuple(_step(n, one, bad_keys.get(n, set())) for n, one in enumerate(given))
     top = {

@@ -70,7 +70,7 @@ def _struct(value: Any, kind: inspect.StructType, path: str) -> Iterator[Fault]:
 
 
 def _list(value: Any, kind: inspect.VarTupleType, path: str) -> Iterator[Fault]:
-    if not isinstance(value, list):
+    if not isinstance(value, list | tuple):
         fix = f"write it as a list: [{value}]" if isinstance(value, str) else ""
         yield Fault(path, f"must be a list, not {_type(value)}", fix)
         return
@@ -151,7 +151,7 @@ def _fits(value: Any, kind: inspect.Type) -> bool:
         inspect.LiteralType: str,
         inspect.BoolType: bool,
         inspect.NoneType: type(None),
-        inspect.VarTupleType: list,
+        inspect.VarTupleType: (list, tuple),
         inspect.DictType: dict,
         inspect.StructType: dict,
     }
