@@ -49,7 +49,8 @@ class Event(Value, frozen=True, kw_only=True):
     (``status``, ``attempt``, ``max_attempts``, ``retry_after_s``). ``limit``: a structured limit
     report (``limit_status`` "allowed" | "warning" | "rejected", ``window``, ``resets_at``,
     ``used_pct``). ``error``: an error on the provider's own channel. ``final``: the terminal
-    event; ``is_error`` beats any subtype.
+    event; ``is_error`` beats any subtype. ``delta``: the text goes on with that of the text event
+    before it.
     """
 
     kind: EventKind
@@ -70,6 +71,7 @@ class Event(Value, frozen=True, kw_only=True):
     is_error: bool = False
     turns: int | None = None
     usage: Usage | None = None
+    delta: bool = False
 
 
 NoticeKind = Literal["quota", "throttle", "auth", "overloaded", "auth-race", "login-damaged"]

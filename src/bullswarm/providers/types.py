@@ -32,12 +32,16 @@ class ModelEntry(Declared, frozen=True, kw_only=True):
 class Rule(Declared, frozen=True, kw_only=True):
     """One declarative stream rule: where ``when`` matches, emit an event of kind ``emit``.
 
-    ``when`` maps dotted paths to a literal (or a list of literals, any of which matches; ``true``
-    with ``{"exists": true}``). ``take`` maps an ``Event`` field to the dotted path it is read from.
-    ``set`` maps an ``Event`` field to a literal.
+    ``when`` maps dotted paths to a literal, a list of literals (any of which matches),
+    ``{"exists": true}`` or ``{"matches": "<regular expression>"}``, whose named groups fill the
+    ``Event`` fields of those names. ``take`` maps an ``Event`` field to the dotted path it is read
+    from ("a.b|c" reads the first that is there). ``set`` maps an ``Event`` field to a literal.
+    ``each`` is the path of a list: the rule is tried on every object in it, with paths from that
+    object, or from the whole event with a leading ``$.``.
     """
 
     emit: str
+    each: str | None = None
     when: dict[str, Any] = {}
     take: dict[str, str] = {}
     set: dict[str, Any] = {}
@@ -193,9 +197,7 @@ class Provider(Protocol):
         """One raw JSON event in our words; unknown events give ()."""
         ...
 
-    def read_meter(
-        self, account: Account, env: Mapping[str, str], now: datetime
-    ) -> Reading | None:
+    def read_meter(self, account: Account, env: Mapping[str, str], now: datetime) -> Reading | None:
         """A live reading, or None where this provider has no meter. Never spends a prompt; raises
         ``meters.MeterError`` where the meter can't be read."""
         ...
