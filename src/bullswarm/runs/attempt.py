@@ -23,7 +23,7 @@ from bullswarm.dispatch import (
     supervise,
     worker_env,
 )
-from bullswarm.dispatch.notices import Classifier, classify
+from bullswarm.dispatch.notices import Classifier, classify, phrases_of
 from bullswarm.dispatch.types import Ended, Event, Launch, Limits, Notice, Worker
 from bullswarm.judge import Before, compare, judge, take
 from bullswarm.judge.schema import Schema
@@ -32,6 +32,7 @@ from bullswarm.providers.types import Account, Ask, CommandLine, Provider
 from bullswarm.runs.app import App
 from bullswarm.runs.files import AttemptFiles
 from bullswarm.runs.types import AttemptSpec, Cancelled, OnProgress, Progress
+from bullswarm.store import me
 from bullswarm.store.files import atomic_write
 
 LOGIN_GAP_S = 1.0
@@ -103,8 +104,14 @@ def run_attempt(
     began = app.now()
     try:
         worker = find(launch) or _start(app, spec, account, launch)
+        owner_pid, owner_started = me()
         app.store.change(
-            spec.attempt_id, state="running", pid=worker.pid, pid_started=worker.started
+            spec.attempt_id,
+            state="running",
+            pid=worker.pid,
+            pid_started=worker.started,
+            owner_pid=owner_pid,
+            owner_started=owner_started,
         )
         on_progress(Progress(kind="started", pool=spec.pool, text=f"{spec.pool} pid {worker.pid}"))
         ended = _watch(app, spec, provider, worker, on_event, on_progress, cancelled)
@@ -188,10 +195,7 @@ def _watch(
         worker,
         read_event=provider.read_event,
         classifier=Classifier(
-            phrases=connector.phrases,
-            early_kill=connector.early_kill,
-            auth_signatures=connector.auth_signatures,
-            now=app.now,
+            phrases=phrases_of(connector), early_kill=connector.early_kill, now=app.now
         ),
         limits=Limits(
             timeout_s=spec.timeout_s,
@@ -221,8 +225,10 @@ def _judged(
     changes = compare(before)
     connector = provider.connector
 
+    phrases = phrases_of(connector)
+
     def notice_of(text: str) -> Notice | None:
-        return classify(text, now=app.now(), phrases=connector.phrases, channel="answer")
+        return classify(text, now=app.now(), phrases=phrases, channel="answer")
 
     judgement = judge(
         ended,

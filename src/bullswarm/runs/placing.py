@@ -10,7 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Collection
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 
@@ -21,6 +21,8 @@ from bullswarm.runs.app import App
 from bullswarm.runs.snapshot import read_pools, take_snapshot
 from bullswarm.runs.types import Cancelled, OnProgress, Progress
 from bullswarm.store import Agent, DecisionRecord, me
+
+Queued = Literal["waiting", "held"]
 
 LOOK_S = 0.2
 """How often a piece of work in line looks whether anything changed."""
@@ -33,7 +35,8 @@ WAIT_MARGIN_S = 30.0
 
 
 class Want(msgspec.Struct, frozen=True, kw_only=True):
-    """One piece of work that wants a pool. ``agent_id`` names the attempt to be."""
+    """One piece of work that wants a pool. ``agent_id`` names the attempt to be. ``block`` False:
+    where it has to wait, it stands in line and the caller asks again."""
 
     agent_id: str
     run_id: str
@@ -47,6 +50,7 @@ class Want(msgspec.Struct, frozen=True, kw_only=True):
     wait_for_reset: bool = False
     fresh: bool = False
     not_before: datetime | None = None
+    block: bool = True
 
 
 class Placed(msgspec.Struct, frozen=True, kw_only=True):
@@ -60,11 +64,14 @@ class Placed(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class NotPlaced(msgspec.Struct, frozen=True, kw_only=True):
-    """No pool took the work: the caller keeps it, nothing can run it, or it was ``cancelled``."""
+    """No pool took the work: the caller keeps it, nothing can run it, it was ``cancelled``, or it
+    stands in line until about ``until`` (only where ``Want.block`` is False)."""
 
     decision: Decision
     decision_id: str | None = None
     cancelled: bool = False
+    until: datetime | None = None
+    why: str = ""
 
 
 def ignore_progress(_: Progress) -> None:
@@ -95,9 +102,11 @@ def place(
             if until is None:
                 return _finish(app, want, snapshot, decision, time.monotonic() - started)
             _stand_in_line(app, want, state, until, why)
+        if not want.block:
+            return NotPlaced(decision=decision, until=until, why=why)
         line = f"{why}; until about {until.astimezone():%a %H:%M:%S}"
         if line != told:
-            on_progress(Progress(kind=state, text=line))
+            on_progress(Progress(kind=state, text=line, until=until))
             told = line
         if stopped := _sleep(app, want, until, cancelled):
             return stopped
@@ -150,22 +159,30 @@ def _waiting(agent: Agent) -> list[Waiting]:
         return []
 
 
-def _wait(want: Want, decision: Decision, now: datetime) -> tuple[datetime | None, str, str]:
+def _wait(want: Want, decision: Decision, now: datetime) -> tuple[datetime | None, Queued, str]:
     if want.not_before is not None and now < want.not_before:
         return want.not_before, "waiting", "a pause before the next attempt"
     if decision.hold is not None:
-        state = "waiting" if decision.hold.kind == "cap" else "held"
+        state: Queued = "waiting" if decision.hold.kind == "cap" else "held"
         return decision.hold.until, state, decision.hold.reason
     nobody = decision.pool is None and not decision.keep_on_caller
     if nobody and want.wait_for_reset and decision.retry_at is not None:
         until = decision.retry_at + timedelta(seconds=WAIT_MARGIN_S)
         return until, "held", f"waiting for a reset: {decision.reason}"
-    return None, "", ""
+    return None, "waiting", ""
 
 
-def _stand_in_line(app: App, want: Want, state: str, until: datetime, why: str) -> None:
+def _stand_in_line(app: App, want: Want, state: Queued, until: datetime, why: str) -> None:
     if app.store.agent(want.agent_id) is not None:
-        app.store.change(want.agent_id, state=state, until=until, why=why)
+        pid, started = me()
+        app.store.change(
+            want.agent_id,
+            state=state,
+            until=until,
+            why=why,
+            owner_pid=pid,
+            owner_started=started,
+        )
         return
     pid, started = me()
     request: dict[str, Any] = msgspec.to_builtins(
@@ -221,6 +238,8 @@ def _finish(
             started_at=now,
             until=None,
             why="",
+            owner_pid=pid,
+            owner_started=born,
         )
     else:
         app.store.add(

@@ -60,14 +60,20 @@ def learn_limit(
     found = bench(notice, pool=pool, now=now, reading=reading)
     if found is None:
         return None
-    held = app.store.bench(found.quarantine, source=found.source, guess=found.guess, cut=found.cut)
+    held = app.store.bench(
+        found.quarantine(),
+        # The store lets the provider's own word replace an earlier one of its kind.
+        source="provider" if found.source == "named" else found.source,
+        guess=found.source == "guess",
+        cut=found.cut or found.source == "contradicted",
+    )
     if kind == "auth" and account.credential_group is not None:
         group = [
             name
             for name, (_, other) in app.accounts.items()
             if other.credential_group == account.credential_group and name != pool
         ]
-        app.store.siblings(pool, group, found.quarantine.reason)
+        app.store.siblings(pool, group, found.reason)
     what = f"{pool} ({held.family} models)" if held.family else pool
     return f"{what} until {held.until.astimezone():%a %H:%M}: {held.reason}"
 

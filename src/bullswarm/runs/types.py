@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import datetime
 
 import msgspec
 
@@ -85,6 +86,7 @@ class Progress(msgspec.Struct, frozen=True, kw_only=True):
     event: Event | None = None
     notice: Notice | None = None
     elapsed_s: float = 0.0
+    until: datetime | None = None
 
 
 OnProgress = Callable[[Progress], None]

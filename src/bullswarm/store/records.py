@@ -102,6 +102,12 @@ class Records(Part):
                 ),
             )
 
+    def delete_run(self, run_id: str) -> None:
+        """Forget a run and its decisions."""
+        with self.exclusive():
+            self.db.execute("delete from runs where run_id = ?", (run_id,))
+            self.db.execute("delete from decisions where run_id = ?", (run_id,))
+
     def run(self, id_or_prefix: str) -> RunRecord | None:
         """A run by its id, its short id, or a prefix of either; None where none fits. Raises
         ``UsageError`` that lists them where several fit."""

@@ -1,0 +1,166 @@
+"""Start, find and steer runs from any process. Cheap: the durable engine is never imported here."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from datetime import datetime
+from pathlib import Path
+
+from bullswarm.errors import BullswarmError, UsageError
+from bullswarm.runs.after import LIMITS_MODES, LimitsMode
+from bullswarm.runs.app import App
+from bullswarm.store import RunRecord, short_id
+from bullswarm.workflow.events import Event
+from bullswarm.workflow.folder import Meta, Reply, RunFolder
+from bullswarm.workflow.host import BUSY, is_carried
+from bullswarm.workflow.program import Program
+from bullswarm.workflow.workspace import Leftover, Workspaces
+
+START_S = 20.0
+REPLY_S = 20.0
+STEP_S = 0.05
+
+
+def create(app: App, program: Program, *, cwd: str, on_limit: str | None = None) -> Meta:
+    """A new run's folder and record; nothing starts yet. Raises ``UsageError``."""
+    if not Path(cwd).is_dir():
+        raise UsageError(f"cwd: {cwd} is not a folder")
+    now = app.now()
+    run_id = app.store.new_run_id(now)
+    asked = on_limit or program.options.on_limit
+    mode: LimitsMode = _mode(asked) if asked else app.settings.limits.mode
+    purpose = (program.goal.strip().splitlines() or [program.steps[0].id])[0][:80]
+    meta = Meta(
+        run_id=run_id, cwd=os.path.realpath(cwd), limits_mode=mode, created_at=now, purpose=purpose
+    )
+    folder = RunFolder(app.home.workflows / run_id)
+    folder.create(meta, program)
+    app.store.put_run(
+        RunRecord(
+            run_id=run_id,
+            short_id=short_id(run_id),
+            started_at=now,
+            kind="workflow",
+            cwd=meta.cwd,
+            purpose=purpose,
+            folder=str(folder.path),
+        )
+    )
+    return meta
+
+
+def find(app: App, given: str) -> RunFolder:
+    """A workflow by its id, short id or a prefix. Raises ``UsageError`` where there is none."""
+    record = app.store.run(given)
+    if record is None or record.kind != "workflow":
+        raise UsageError(f"no workflow run {given!r}; 'bullswarm workflow runs' lists them")
+    return RunFolder(app.home.workflows / record.run_id)
+
+
+def carried(folder: RunFolder) -> bool:
+    """Whether a kernel process carries the run now."""
+    return is_carried(folder.lock)
+
+
+def start_kernel(app: App, folder: RunFolder, *, wait_s: float = START_S) -> bool:
+    """Start the run's kernel in a process of its own that outlives us. False where one carries the
+    run already; two that start at once settle it by the run's lock. Raises ``BullswarmError`` with
+    the kernel's own words where it does not come up."""
+    folder.check()
+    if carried(folder):
+        return False
+    argv = [sys.executable, "-m", "bullswarm.workflow.host", str(app.home.path), folder.path.name]
+    with folder.log.open("ab") as log, open(os.devnull, "rb") as nothing:
+        child = subprocess.Popen(
+            argv,
+            stdin=nothing,
+            stdout=log,
+            stderr=log,
+            env={**app.env, "PYTHONUNBUFFERED": "1"},
+            start_new_session=True,
+            cwd="/",
+        )
+    deadline = time.monotonic() + wait_s
+    while time.monotonic() < deadline:
+        code = child.poll()
+        if code is not None:
+            if code in (0, BUSY):
+                return code == 0
+            raise BullswarmError(f"the kernel did not start: {last_words(folder)}")
+        if carried(folder):
+            return True
+        time.sleep(STEP_S)
+    raise BullswarmError(f"the kernel did not start within {wait_s:g} s: see {folder.log}")
+
+
+def last_words(folder: RunFolder) -> str:
+    """Why the last kernel stopped, as far as it could say."""
+    for path in (folder.error_file, folder.log):
+        try:
+            lines = [line for line in path.read_text(errors="replace").splitlines() if line.strip()]
+        except OSError:
+            continue
+        if lines:
+            return lines[-1]
+    return f"see {folder.log}"
+
+
+def tell(
+    app: App,
+    folder: RunFolder,
+    make: Callable[[str, datetime], Event],
+    *,
+    wait_s: float = REPLY_S,
+) -> Reply | None:
+    """Send an event and wait for the kernel's answer, starting a kernel where none carries the run.
+    ``make`` gets the event's id and time. None where no answer came in time: the event stands in
+    the mailbox all the same."""
+    event_id = f"caller-{secrets.token_hex(6)}"
+    folder.send(make(event_id, app.now()))
+    start_kernel(app, folder)
+    deadline = time.monotonic() + wait_s
+    while time.monotonic() < deadline:
+        reply = folder.reply(event_id)
+        if reply is not None:
+            return reply
+        if not carried(folder) and any(folder.mail()):
+            # It ended just as we wrote: another one opens the run again.
+            start_kernel(app, folder)
+        time.sleep(STEP_S)
+    return None
+
+
+def delete(app: App, folder: RunFolder) -> None:
+    """Remove a run that nobody carries. Raises ``UsageError`` where it is carried, or where a
+    worktree of it holds work that was not merged."""
+    if carried(folder):
+        raise UsageError("the run is still going; 'bullswarm workflow cancel' ends it first")
+    left = leftovers(folder)
+    if left:
+        names = "; ".join(f"{one.path}: {one.why}" for one in left)
+        raise UsageError(f"it holds work that was not merged, merge or remove it first: {names}")
+    if folder.path.is_dir():
+        shutil.rmtree(folder.path)
+    app.store.delete_run(folder.path.name)
+
+
+def leftovers(folder: RunFolder) -> tuple[Leftover, ...]:
+    """Remove the run's worktrees that hold nothing of their own; name the others."""
+    if not folder.meta_file.is_file() or not folder.worktrees.is_dir():
+        return ()
+    meta = folder.read_meta()
+    return Workspaces(folder.worktrees, meta.cwd, meta.run_id).sweep()
+
+
+def _mode(word: str) -> LimitsMode:
+    mode = "quarantine" if word == "reroute" else word
+    for known in LIMITS_MODES:
+        if known == mode:
+            return known
+    raise UsageError(f"onLimit must be reroute, return or wait, not {word!r}")

@@ -1,0 +1,352 @@
+"""The durable half of the kernel: DBOS workflows around the pure reducer.
+
+One workflow a run, whose only wait is its mailbox; one child an attempt, on the queue of the host
+that holds the logins. A crash replays the events that were taken in, so the reducer comes to the
+same state, and goes on from there. Imported by the kernel's own process alone.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+import threading
+import traceback
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import Any, NoReturn, TypeVar
+
+import msgspec
+from dbos import DBOS, SetWorkflowID
+
+from bullswarm.workflow import kernel
+from bullswarm.workflow import state as states
+from bullswarm.workflow.carry import Carried, Carrier, InLine, explain_crash
+from bullswarm.workflow.commands import (
+    Command,
+    DropWorkspace,
+    Finish,
+    Merge,
+    Notify,
+    Reply,
+    RunEvidence,
+    SetTimer,
+    StartAttempt,
+    StopWorker,
+)
+from bullswarm.workflow.events import (
+    AttemptEnded,
+    AttemptStarted,
+    Event,
+    EvidenceRan,
+    Held,
+    Merged,
+    Outcome,
+    TimerFired,
+    decode_event,
+    encode_event,
+)
+from bullswarm.workflow.folder import Reply as Answer
+from bullswarm.workflow.result import result
+
+T = TypeVar("T")
+TOPIC = "events"
+IDLE_S = 24 * 3600.0
+QUEUE_POLL_S = 0.1
+
+_here: dict[str, Any] = {}
+
+
+def use(carrier: Carrier, queue: str) -> None:
+    """Say whose run this process carries, before ``DBOS.launch``."""
+    _here.update(carrier=carrier, queue=queue, lock=threading.Lock())
+
+
+def run_id_of(carrier: Carrier, generation: int) -> str:
+    """The durable workflow of a run; one that is opened again after its end is a new one."""
+    return f"{carrier.meta.run_id}~{generation}"
+
+
+def _carrier() -> Carrier:
+    carrier: Carrier = _here["carrier"]
+    return carrier
+
+
+def _or_crash(work: Callable[[], T]) -> T:
+    """What fails in here is our own trouble (a full disk, a folder that is gone), not the run's.
+    DBOS would write it down as the workflow's end; a process that dies instead is resumed."""
+    try:
+        return work()
+    except Exception as error:
+        crash(error)
+
+
+def crash(error: BaseException) -> NoReturn:
+    """End this process at once, saying why; the run can be resumed."""
+    why = explain_crash(error)
+    print(f"kernel stopped: {why}", file=sys.stderr)
+    traceback.print_exception(error)
+    with contextlib.suppress(OSError):
+        _carrier().folder.error_file.write_text(why + "\n")
+    sys.stderr.flush()
+    os._exit(70)
+
+
+# the run
+
+
+@DBOS.workflow(name="run", max_recovery_attempts=None)
+def run_flow(run_id: str, generation: int) -> str:
+    state, commands = _opened(generation)
+    n = DBOS.run_step({"name": "events"}, lambda: _or_crash(_carrier().folder.events_written))
+    timers: dict[str, datetime] = {}
+    asks: dict[str, int] = {}
+    while True:
+        for command in commands:
+            _carry(command, timers, asks)
+        event = _next_event(timers, ended=state.phase in states.ENDED)
+        if event is None:
+            return state.phase
+        state, commands = kernel.advance(state, event)
+        n += 1
+        DBOS.run_step({"name": "record"}, _record, n, encode_event(event).decode(), state)
+
+
+def _opened(generation: int) -> tuple[states.RunState, tuple[Command, ...]]:
+    def load() -> str:
+        folder = _carrier().folder
+        if generation == 1:
+            return ""
+        state = folder.read_state()
+        if state is None:
+            raise RuntimeError("a run that was opened again has no state")
+        return states.encode(state).decode()
+
+    text = DBOS.run_step({"name": "open"}, lambda: _or_crash(load))
+    if text:
+        return states.decode(text), ()
+    carrier = _carrier()
+    meta = carrier.meta
+    state, commands = kernel.start(
+        carrier.folder.read_program(),
+        run_id=meta.run_id,
+        limits_mode=meta.limits_mode,
+        now=meta.created_at,
+    )
+    DBOS.run_step({"name": "record"}, _record, 0, "", state)
+    return state, commands
+
+
+def _record(n: int, event: str, state: states.RunState) -> None:
+    def write() -> None:
+        folder = _carrier().folder
+        folder.check()
+        folder.write_state(state)
+        if state.phase != "running":
+            _carrier().leave_line()
+        if event:
+            folder.append_event(n, decode_event(event))
+
+    _or_crash(write)
+
+
+def _next_event(timers: dict[str, datetime], *, ended: bool) -> Event | None:
+    """The next event; None where the run has ended and nobody had a last word."""
+    if ended:
+        last = DBOS.recv(TOPIC, timeout_seconds=0)
+        return None if last is None else decode_event(last)
+    while True:
+        wait = IDLE_S
+        name = min(timers, key=lambda t: timers[t], default=None)
+        if name is not None:
+            wait = max(0.0, (timers[name] - datetime.now(UTC)).total_seconds())
+        message = DBOS.recv(TOPIC, timeout_seconds=wait)
+        if message is not None:
+            return decode_event(message)
+        if name is not None:
+            at = timers.pop(name)
+            return TimerFired(id=f"timer {name} {at.isoformat()}", at=at, timer=name)
+
+
+def _carry(command: Command, timers: dict[str, datetime], asks: dict[str, int]) -> None:
+    text = msgspec.json.encode(command).decode()
+    match command:
+        case StartAttempt():
+            # Held work is asked for again by the same id: a new flow for the same one attempt.
+            ask = asks[command.attempt_id] = asks.get(command.attempt_id, 0) + 1
+            _child(attempt_flow, f"{command.attempt_id}#{ask}", text, ask)
+        case RunEvidence():
+            _child(evidence_flow, f"{command.attempt_id}.evidence", text)
+        case Merge():
+            _child(merge_flow, f"{command.attempt_id}.merge", text)
+        case StopWorker():
+            DBOS.run_step(
+                {"name": "stop"},
+                lambda: _or_crash(lambda: _carrier().stop(command.attempt_id, command.level)),
+            )
+        case SetTimer():
+            timers[command.timer] = command.at
+        case DropWorkspace():
+            DBOS.run_step({"name": "drop"}, lambda: _or_crash(lambda: _drop(command.step)))
+        case Reply():
+            answer = Answer(
+                event_id=command.event_id,
+                ok=command.ok,
+                why=command.why,
+                faults=tuple(msgspec.to_builtins(command.faults)),
+                revision=command.revision,
+            )
+            DBOS.run_step(
+                {"name": "reply"}, lambda: _or_crash(lambda: _carrier().folder.answer(answer))
+            )
+        case Finish():
+            DBOS.run_step({"name": "finish"}, lambda: _or_crash(_finished))
+        case Notify():
+            pass
+
+
+def _child(flow: Any, flow_id: str, *args: Any) -> None:
+    with SetWorkflowID(flow_id):
+        DBOS.enqueue_workflow(_here["queue"], flow, DBOS.workflow_id or "", *args)
+
+
+def _drop(step: str) -> None:
+    left = _carrier().workspaces.drop(step)
+    if left is not None:
+        print(f"kept {left.path}: {left.why}", file=sys.stderr)
+
+
+def _finished() -> None:
+    carrier = _carrier()
+    state = carrier.folder.read_state()
+    if state is not None:
+        write_result(carrier, state)
+
+
+def write_result(carrier: Carrier, state: states.RunState) -> None:
+    """The result document, beside the state."""
+    from bullswarm.store.files import atomic_write
+
+    document = msgspec.json.format(msgspec.json.encode(result(state)), indent=2)
+    atomic_write(carrier.folder.result_file, document + b"\n")
+
+
+# the children
+
+
+@DBOS.workflow(name="attempt", max_recovery_attempts=None)
+def attempt_flow(parent: str, text: str, ask: int) -> None:
+    command = msgspec.json.decode(text, type=StartAttempt)
+    name, step = command.attempt_id, command.step
+    placed = DBOS.run_step({"name": "place"}, _place, text)
+    at = datetime.fromisoformat(placed["at"])
+    if "in line" in placed:
+        wait = msgspec.json.decode(placed["in line"], type=InLine)
+        _send(
+            parent,
+            Held(
+                id=f"{name} held {ask}",
+                at=at,
+                step=step,
+                attempt_id=name,
+                why=wait.why,
+                until=wait.until,
+            ),
+        )
+        return
+    if "carried" in placed:
+        carried = msgspec.json.decode(placed["carried"], type=Carried)
+        spec = carried.spec
+        _send(
+            parent,
+            AttemptStarted(
+                id=f"{name} started",
+                at=at,
+                step=step,
+                attempt_id=name,
+                pool=spec.pool,
+                provider=spec.provider,
+                group=carried.group,
+                model=spec.model,
+            ),
+        )
+        worked = DBOS.run_step({"name": "work"}, _work, text, placed["carried"])
+        at, ended = datetime.fromisoformat(worked["at"]), worked["outcome"]
+    else:
+        ended = placed["outcome"]
+    outcome = msgspec.json.decode(ended, type=Outcome)
+    _send(
+        parent,
+        AttemptEnded(id=f"{name} ended", at=at, step=step, attempt_id=name, outcome=outcome),
+    )
+
+
+def _place(text: str) -> dict[str, str]:
+    command = msgspec.json.decode(text, type=StartAttempt)
+    found = _or_crash(lambda: _carrier().place(command))
+    kind = {Carried: "carried", InLine: "in line"}.get(type(found), "outcome")
+    return {"at": _now(), kind: msgspec.json.encode(found).decode()}
+
+
+def _work(text: str, carried: str) -> dict[str, str]:
+    command = msgspec.json.decode(text, type=StartAttempt)
+    placed = msgspec.json.decode(carried, type=Carried)
+    outcome = _or_crash(lambda: _carrier().work(command, placed))
+    return {"at": _now(), "outcome": msgspec.json.encode(outcome).decode()}
+
+
+@DBOS.workflow(name="evidence", max_recovery_attempts=None)
+def evidence_flow(parent: str, text: str) -> None:
+    command = msgspec.json.decode(text, type=RunEvidence)
+    ran = DBOS.run_step({"name": "evidence"}, _evidence, text)
+    _send(parent, _ran(command, ran))
+
+
+def _evidence(text: str) -> dict[str, str]:
+    command = msgspec.json.decode(text, type=RunEvidence)
+    checks = _or_crash(lambda: _carrier().evidence(command))
+    return {"at": _now(), "checks": msgspec.json.encode(checks).decode()}
+
+
+def _ran(command: RunEvidence, ran: dict[str, str]) -> EvidenceRan:
+    return EvidenceRan(
+        id=f"{command.attempt_id} evidence",
+        at=datetime.fromisoformat(ran["at"]),
+        step=command.step,
+        attempt_id=command.attempt_id,
+        checks=msgspec.json.decode(ran["checks"], type=tuple[states.CheckResult, ...]),
+    )
+
+
+@DBOS.workflow(name="merge", max_recovery_attempts=None)
+def merge_flow(parent: str, text: str) -> None:
+    command = msgspec.json.decode(text, type=Merge)
+    done = DBOS.run_step({"name": "merge"}, _merge, command.step)
+    _send(
+        parent,
+        Merged(
+            id=f"{command.attempt_id} merged",
+            at=datetime.fromisoformat(done["at"]),
+            step=command.step,
+            attempt_id=command.attempt_id,
+            ok=done["ok"],
+            why=done["why"],
+            tail=done["tail"],
+        ),
+    )
+
+
+def _merge(step: str) -> dict[str, Any]:
+    # Two merges at once into one folder would meet in git's own lock.
+    with _here["lock"]:
+        carrier = _carrier()
+        done = _or_crash(lambda: carrier.workspaces.merge(step, f"bullswarm: {step}"))
+    return {"at": _now(), "ok": done.ok, "why": done.why, "tail": done.tail}
+
+
+def _send(parent: str, event: Event) -> None:
+    DBOS.send(parent, encode_event(event).decode(), TOPIC)
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat()

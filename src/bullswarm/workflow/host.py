@@ -1,0 +1,234 @@
+"""The kernel's own process: it holds one run's lock, its durable engine and its mailbox.
+
+``python -m bullswarm.workflow.host <home> <run id>``, started detached by the command line. It ends
+when the run ends; killed at any moment, the next one goes on where it was.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import logging
+import os
+import signal
+import socket
+import sys
+import threading
+import time
+from pathlib import Path
+
+import msgspec
+
+from bullswarm.runs.app import App
+from bullswarm.store import RunRecord, me
+from bullswarm.workflow import state as states
+from bullswarm.workflow.carry import Carrier
+from bullswarm.workflow.events import Event, Released, encode_event
+from bullswarm.workflow.folder import RunFolder
+
+BUSY = 3
+"""Exit code where another process carries this run already."""
+
+MAIL_S = 0.1
+DATABASE_URL = "BULLSWARM_DATABASE_URL"
+
+
+class Busy(Exception):
+    """Another live process holds the run's lock."""
+
+
+class Lock:
+    """The run's lock: an open file description that dies with the process."""
+
+    def __init__(self, path: Path) -> None:
+        self._file = path.open("a+")
+        try:
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            self._file.close()
+            raise Busy(str(path)) from error
+        self._file.truncate(0)
+        self._file.write(f"{os.getpid()}\n")
+        self._file.flush()
+
+    def release(self) -> None:
+        self._file.close()
+
+
+def is_carried(path: Path) -> bool:
+    """Whether a live process holds the lock at ``path``."""
+    try:
+        with path.open("r") as file:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except FileNotFoundError:
+        return False
+    except OSError:
+        return True
+    return False
+
+
+def carry_run(home: str, run_id: str) -> int:
+    """Carry one run until it ends. Returns the exit code."""
+    app = App.open(home)
+    folder = RunFolder(app.home.workflows / run_id)
+    folder.check()
+    try:
+        lock = Lock(folder.lock)
+    except Busy:
+        print(f"run {run_id} is carried by another process already", file=sys.stderr)
+        return BUSY
+    folder.error_file.unlink(missing_ok=True)
+    meta = folder.read_meta()
+    carrier = Carrier(app, folder, meta)
+    generation = _generation(folder, carrier)
+    _record(app, carrier, "running")
+    try:
+        phase = _engine(carrier, generation)
+    finally:
+        lock.release()
+    _record(app, carrier, phase)
+    return 0
+
+
+def _generation(folder: RunFolder, carrier: Carrier) -> int:
+    """The number of this opening: a run whose last opening has ended is opened anew where there is
+    mail for it."""
+    meta = carrier.meta
+    state = folder.read_state()
+    if state is not None and state.phase in states.ENDED and _finished(folder, meta.generation):
+        meta = msgspec.structs.replace(meta, generation=meta.generation + 1)
+        folder.write_meta(meta)
+        carrier.meta = meta
+    return meta.generation
+
+
+def _finished(folder: RunFolder, generation: int) -> bool:
+    return (folder.path / f"finished-{generation}").exists()
+
+
+def _engine(carrier: Carrier, generation: int) -> str:
+    from dbos import DBOS, DBOSConfig, SetWorkflowID
+
+    from bullswarm.workflow import flows
+
+    for name in ("dbos", "dbos._logger", "sqlalchemy"):
+        logging.getLogger(name).setLevel(logging.ERROR)
+    run_id = carrier.meta.run_id
+    url = os.environ.get(DATABASE_URL) or f"sqlite:///{carrier.folder.database}"
+    config: DBOSConfig = {
+        "name": "bullswarm",
+        "system_database_url": url,
+        # One executor a run, so that recovery takes up this run's work and nobody else's.
+        "executor_id": f"{socket.gethostname()}:{run_id}",
+        # Constant: a run must not be stranded by an upgrade.
+        "application_version": "1",
+        "log_level": "ERROR",
+        "console_log_level": "ERROR",
+        "run_admin_server": False,
+        "notification_listener_polling_interval_sec": 0.05,
+        "scheduler_polling_interval_sec": 3600.0,
+    }  # type: ignore[typeddict-unknown-key]
+    attempts = f"{socket.gethostname()}:{run_id}"
+    flows.use(carrier, attempts)
+    DBOS(config=config)
+    DBOS.listen_queues([attempts])
+    DBOS.launch()
+    DBOS.register_queue(attempts, polling_interval_sec=flows.QUEUE_POLL_S)
+    flow_id = flows.run_id_of(carrier, generation)
+    with SetWorkflowID(flow_id):
+        handle = DBOS.start_workflow(flows.run_flow, run_id, generation)
+    stop = threading.Event()
+    signal.signal(signal.SIGTERM, lambda *_: stop.set())
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    done = threading.Event()
+    phases: list[str] = []
+
+    def wait() -> None:
+        try:
+            phases.append(handle.get_result())
+        except Exception as error:
+            flows.crash(error)
+        done.set()
+
+    threading.Thread(target=wait, daemon=True).start()
+    seen = carrier.app.store.version()
+    while not done.is_set():
+        if stop.is_set():
+            # The workers go on; the next process finds them.
+            os._exit(0)
+        _deliver(carrier, flow_id)
+        seen = _wake_held(carrier, flow_id, seen)
+        time.sleep(MAIL_S)
+    (carrier.folder.path / f"finished-{generation}").touch(mode=0o600)
+    DBOS.destroy()
+    return phases[0]
+
+
+def _deliver(carrier: Carrier, flow_id: str) -> None:
+    """What callers put into the mailbox, into the run's own durable one."""
+    for path, event in carrier.folder.mail():
+        _send(flow_id, event)
+        path.unlink(missing_ok=True)
+
+
+def _wake_held(carrier: Carrier, flow_id: str, seen: int) -> int:
+    """An agent ended, a bench was lifted or a meter was read: whoever is held looks again."""
+    version = carrier.app.store.version()
+    if version != seen and any(
+        agent.run_id == carrier.meta.run_id for agent in carrier.app.store.line()
+    ):
+        _send(flow_id, Released(id=f"released {version}", at=carrier.app.now()))
+    return version
+
+
+def _send(flow_id: str, event: Event) -> None:
+    from dbos import DBOS
+
+    from bullswarm.workflow.flows import TOPIC
+
+    DBOS.send(flow_id, encode_event(event).decode(), TOPIC, idempotency_key=event.id)
+
+
+def _record(app: App, carrier: Carrier, phase: str) -> None:
+    run_id = carrier.meta.run_id
+    pid, started = me()
+    known = app.store.run(run_id)
+    ended = app.now() if phase in states.ENDED else None
+    state = {"completed": "ok", "partial": "failed"}.get(phase, phase)
+    record = known or RunRecord(
+        run_id=run_id,
+        short_id=run_id[-6:],
+        started_at=carrier.meta.created_at,
+        kind="workflow",
+    )
+    app.store.put_run(
+        msgspec.structs.replace(
+            record,
+            state=state,
+            ended_at=ended,
+            owner_pid=pid,
+            owner_started=started,
+            cwd=carrier.meta.cwd,
+            purpose=carrier.meta.purpose,
+            folder=str(carrier.folder.path),
+        )
+    )
+
+
+def main(argv: list[str]) -> int:
+    if len(argv) != 2:
+        print("usage: python -m bullswarm.workflow.host HOME RUN_ID", file=sys.stderr)
+        return 2
+    from bullswarm.errors import BullswarmError
+
+    try:
+        return carry_run(argv[0], argv[1])
+    except BullswarmError as error:
+        print(f"kernel stopped: {error}", file=sys.stderr)
+        return error.exit_code
+
+
+if __name__ == "__main__":
+    code = main(sys.argv[1:])
+    sys.stdout.flush()
+    # Threads of the engine must not keep a finished kernel alive.
+    os._exit(code)

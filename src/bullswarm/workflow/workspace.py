@@ -1,0 +1,137 @@
+"""A step's own git worktree: made, merged back when its gates pass, and never lost.
+
+Names are unique to the run and the step. A worktree with anything that is not in the run's folder
+is kept and named, whatever happened.
+"""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import msgspec
+
+from bullswarm.errors import BullswarmError, UsageError
+
+AUTHOR = ("-c", "user.name=bullswarm", "-c", "user.email=bullswarm@localhost")
+
+
+class MergeResult(msgspec.Struct, frozen=True, kw_only=True):
+    """What became of a merge; ``tail`` is git's own words."""
+
+    ok: bool
+    why: str = ""
+    tail: str = ""
+
+
+class Leftover(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """A worktree that was kept, and why."""
+
+    path: str
+    branch: str
+    why: str
+
+
+class Workspaces:
+    """The worktrees of one run, below ``root``, of the repository that holds ``cwd``."""
+
+    def __init__(self, root: Path, cwd: str, run_id: str) -> None:
+        self._root = root
+        self._cwd = cwd
+        self._run_id = run_id
+
+    def branch(self, step: str) -> str:
+        return f"bullswarm/{self._run_id}/{step}"
+
+    def path(self, step: str) -> str:
+        """Where the step works: the same place below its worktree as ``cwd`` is below the top."""
+        top = Path(self._top())
+        return str(self._tree(step) / Path(self._cwd).resolve().relative_to(top))
+
+    def make(self, step: str) -> str:
+        """The step's worktree, made from the present commit unless it is there already. Raises
+        ``UsageError`` where the folder is in no git repository or has no commit."""
+        tree = self._tree(step)
+        if not (tree / ".git").exists():
+            top = self._top()
+            if _git(top, "rev-parse", "--verify", "-q", "HEAD", check=False).returncode:
+                raise UsageError("workspace own needs a repository with a commit to start from")
+            self._root.mkdir(mode=0o700, parents=True, exist_ok=True)
+            _git(top, "worktree", "prune")
+            branch = self.branch(step)
+            known = _git(top, "rev-parse", "--verify", "-q", f"refs/heads/{branch}", check=False)
+            if known.returncode == 0:
+                _git(top, "worktree", "add", str(tree), branch)
+            else:
+                _git(top, "worktree", "add", "-b", branch, str(tree), "HEAD")
+        return self.path(step)
+
+    def merge(self, step: str, message: str) -> MergeResult:
+        """Commit what the step left and merge it into the run's folder. A conflict is undone and
+        reported; the worktree stays as it is. Done twice, the second finds nothing to do."""
+        tree, top, branch = self._tree(step), self._top(), self.branch(step)
+        if not (tree / ".git").exists():
+            return MergeResult(ok=True)
+        _git(str(tree), "add", "-A")
+        if _git(str(tree), "diff", "--cached", "--quiet", check=False).returncode:
+            _git(str(tree), *AUTHOR, "commit", "-q", "--no-verify", "-m", message)
+        if _git(top, "merge-base", "--is-ancestor", branch, "HEAD", check=False).returncode == 0:
+            return MergeResult(ok=True)
+        merged = _git(
+            top, *AUTHOR, "merge", "--no-edit", "--no-verify", "-m", message, branch, check=False
+        )
+        if merged.returncode == 0:
+            return MergeResult(ok=True)
+        said = (merged.stdout + merged.stderr).strip()
+        _git(top, "merge", "--abort", check=False)
+        return MergeResult(
+            ok=False,
+            why=f"merging {branch} failed; the work is in {tree}",
+            tail=said[-4000:],
+        )
+
+    def drop(self, step: str) -> Leftover | None:
+        """Remove the step's worktree and branch; kept, and said so, where that would lose
+        anything."""
+        tree, branch = self._tree(step), self.branch(step)
+        if not (tree / ".git").exists():
+            return None
+        why = self._unsaved(tree, branch)
+        if why is None:
+            gone = _git(self._top(), "worktree", "remove", str(tree), check=False)
+            if gone.returncode == 0:
+                _git(self._top(), "branch", "-q", "-d", branch, check=False)
+                return None
+            why = gone.stderr.strip() or "git would not remove it"
+        return Leftover(path=str(tree), branch=branch, why=why)
+
+    def sweep(self) -> tuple[Leftover, ...]:
+        """Remove every worktree of the run that holds nothing of its own; name the others."""
+        if not self._root.is_dir():
+            return ()
+        left = [self.drop(tree.name) for tree in sorted(self._root.iterdir()) if tree.is_dir()]
+        return tuple(one for one in left if one is not None)
+
+    def _unsaved(self, tree: Path, branch: str) -> str | None:
+        status = _git(str(tree), "status", "--porcelain", "--untracked-files=all", check=False)
+        if status.returncode or status.stdout.strip():
+            return "it has changes that are not committed"
+        inside = _git(self._top(), "merge-base", "--is-ancestor", branch, "HEAD", check=False)
+        return None if inside.returncode == 0 else "it has commits that were not merged"
+
+    def _tree(self, step: str) -> Path:
+        return self._root / step
+
+    def _top(self) -> str:
+        found = _git(self._cwd, "rev-parse", "--show-toplevel", check=False)
+        if found.returncode:
+            raise UsageError(f"workspace own needs a git repository; {self._cwd} is in none")
+        return found.stdout.strip()
+
+
+def _git(cwd: str, *args: str, check: bool = True) -> subprocess.CompletedProcess[str]:
+    done = subprocess.run(["git", *args], cwd=cwd, capture_output=True, text=True, errors="replace")
+    if check and done.returncode:
+        said = done.stderr.strip() or done.stdout.strip()
+        raise BullswarmError(f"git {args[0]} failed in {cwd}: {said}")
+    return done
