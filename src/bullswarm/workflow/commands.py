@@ -38,7 +38,8 @@ class StartAttempt(Wanted, frozen=True, kw_only=True):
     the same pool as before, where that is possible. ``resume``: the CLI session to go on with, if
     the pick is its pool. ``exclude``, ``exclude_groups``: pools and credential groups not to pick.
     ``not_providers``: who must not run it (``independentOf``); ``rather_not``: who had better not
-    (it wrote what is judged). ``answer_schema`` is the schema or its path; a review's is given.
+    (it wrote what is judged, or will review what is fixed). ``answer_schema`` is the schema or its
+    path; a review's is given.
     ``must_change`` as in ``judge.judge``. ``held_since`` counts a hold's patience.
     ``repeatable`` False: an outward action.
     """

@@ -33,7 +33,7 @@ def start_command(state: RunState, name: str, at: datetime, *, reattach: bool) -
         use=step.route.use,
         avoid=step.route.avoid,
         not_providers=_providers(state, step.route.independent_of),
-        rather_not=_judged_providers(state, step),
+        rather_not=_rather_not(state, step),
         exclude=_still_out(found, again, at),
         exclude_groups=again.exclude_groups,
         pool=again.pool,
@@ -78,10 +78,12 @@ def wrote(state: RunState, items: tuple[str, ...]) -> tuple[str, ...]:
     return _providers(state, tuple(w for item in items for w in writers(defs, item)))
 
 
-def _judged_providers(state: RunState, step: Step) -> tuple[str, ...]:
-    if not step.evidence_for:
-        return ()
-    return wrote(state, judged(step, {s.id: s for s in state.all_steps}))
+def _rather_not(state: RunState, step: Step) -> tuple[str, ...]:
+    """Who wrote what a review judges; and for a fix, who reviews it."""
+    if step.evidence_for:
+        return wrote(state, judged(step, {s.id: s for s in state.all_steps}))
+    root = state.steps[step.id].root
+    return _providers(state, (root,)) if root is not None else ()
 
 
 def _providers(state: RunState, names: tuple[str, ...]) -> tuple[str, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -60,8 +61,32 @@ def revise(draft: Draft, event: PlanRevised) -> None:
         fault = Fault("$.add", f"{name!r} is a step that the kernel made", "choose another id")
         draft.reply(event.id, fault.message, (fault,))
         return
+    busy = _judging(draft, event, program)
+    if busy:
+        draft.reply(event.id, busy[0].message, busy)
+        return
     _apply(draft, event, program)
     draft.reply(event.id)
+
+
+def _judging(draft: Draft, event: PlanRevised, program: Program) -> tuple[Fault, ...]:
+    """Work may not be added under a review that is judging it now."""
+    deps = dependencies(program.steps)
+    return tuple(
+        Fault(f"$.add[{place}]", f"{review} judges this and is {draft.steps[review].status}")
+        for place, one in enumerate(event.add)
+        for review in _new_under(draft, deps, str(one["id"]))
+        if draft.steps[review].status in (*ACTIVE, "fixing")
+    )
+
+
+def _new_under(draft: Draft, deps: Mapping[str, Sequence[str]], name: str) -> list[str]:
+    """The reviews in the plan so far that wait for a new step."""
+    return [
+        other
+        for other, needs in deps.items()
+        if name in needs and other in draft.steps and draft.defs[other].evidence_for
+    ]
 
 
 def revised(program: Program, event: PlanRevised) -> tuple[Program | None, tuple[Fault, ...]]:
@@ -164,6 +189,12 @@ def _apply(draft: Draft, event: PlanRevised, program: Program) -> None:
     for name in event.rerun:
         if draft.steps[name].status != "pending":
             apply_rerun(draft, name, reason)
+    for one in event.add:
+        for review in _new_under(draft, draft.base.deps, str(one["id"])):
+            if draft.steps[review].status in (*PASSED, "needs-caller") and not (
+                draft.steps[review].root
+            ):
+                reset(draft, review, f"rerun: {one['id']} is new")
     for one in event.amend:
         name = str(one["id"])
         if draft.steps[name].status in ("needs-caller", "blocked") and name not in event.rerun:

@@ -36,7 +36,10 @@ def options_for(state: RunState, name: str) -> tuple[Choice, ...]:
     """What the caller can do about a step that needs a word, as exact commands."""
     found, run = state.steps[name], state.run_id
     verb = "bullswarm workflow"
-    made = [Choice(label="do it again", command=f"{verb} step rerun {run} {name} --reason WHY")]
+    act = any(s.id == name and role_of(s) == "act" for s in state.all_steps)
+    ran = any(a.started for a in found.attempts)
+    label = "do it again (it may have acted already)" if act and ran else "do it again"
+    made = [Choice(label=label, command=f"{verb} step rerun {run} {name} --reason WHY")]
     if found.failure_kind == "review":
         failing = [
             v

@@ -60,7 +60,9 @@ def _verdicts(draft: Draft, name: str, root: str) -> tuple[Verdict, ...]:
     state = draft.state()
     made = []
     for one in said:
-        authors = wrote(state, (one.id,))
+        # A fix worked on what is judged now, whatever it was called.
+        fixes = tuple(r.fix for r in draft.steps[root].rounds)
+        authors = (*wrote(state, (one.id,)), *wrote(state, fixes))
         known = attempt.provider is not None and bool(authors)
         made.append(
             Verdict(

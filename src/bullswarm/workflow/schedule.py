@@ -40,7 +40,7 @@ def _block(draft: Draft) -> None:
     rounds = [(n, s.rounds[-1]) for n, s in draft.steps.items() if s.rounds]
     for name in order(draft.base.deps):
         step = draft.steps[name]
-        if step.status not in ("pending", "blocked") or (step.rounds and step.failure_kind):
+        if step.status not in ("pending", "blocked") or step.rounds:
             continue
         stuck = [n for n in draft.base.deps[name] if draft.steps[n].status in _STUCK]
         _set_blocked(draft, name, stuck, "pending")
