@@ -1,1 +1,13 @@
 """The demo fleet: pools with meters whose worker really edits a file. No CLI, no login."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+
+def set_up(home: Path) -> Path:
+    """Make ``home`` a home with the demo fleet and nothing else in it; gives a folder to work in.
+    Raises ``BullswarmError`` where the folder can't be written."""
+    from bullswarm.providers.demo.setup import set_up as make
+
+    return make(home)
