@@ -98,7 +98,8 @@ class Facts:
             self._tools += 1
             self._last_text = ""
         elif event.kind == "text" and event.text:
-            self._last_text = event.text
+            before = self._last_text if event.delta else ""
+            self._last_text = (before + event.text)[:ANSWER_BYTES]
         elif event.kind == "final":
             self.final = event
 
