@@ -53,7 +53,7 @@ LANES = click.Choice(["analyze", "build", "chore"])
 @click.option("--quiet", "-q", is_flag=True, help="No progress on stderr.")
 @as_json
 @click.pass_context
-def run(ctx: click.Context, prompt: str | None, file: str | None, **options: Any) -> int:
+def run(ctx: click.Context, /, prompt: str | None, file: str | None, **options: Any) -> int:
     """Send one task to the pool with quota to spare, watch it, and judge what came back.
 
     \b

@@ -76,7 +76,7 @@ def clear_assignment(ctx: click.Context, lane: str | None, effort: str | None, j
 @click.option("--enabled/--disabled", default=None, help="Whether it takes work at all.")
 @as_json
 @click.pass_context
-def set_subscription(ctx: click.Context, pool: str, json: bool, **given: Any) -> int:
+def set_subscription(ctx: click.Context, /, pool: str, json: bool, **given: Any) -> int:
     """Say what a pool's subscription is like."""
     from bullswarm.store import edits
 
@@ -170,7 +170,7 @@ def set_provider(
 @click.option("--caller-name", metavar="NAME", help="The agent that calls us; 'none' clears it.")
 @as_json
 @click.pass_context
-def set(ctx: click.Context, json: bool, **given: Any) -> int:
+def set(ctx: click.Context, /, json: bool, **given: Any) -> int:
     """Set the defaults of every run."""
     from bullswarm.store import edits
 

@@ -108,7 +108,7 @@ class Carrier:
                 retry_at=placed.decision.retry_at,
             )
         decision, account = placed.decision, placed.account
-        resume = command.session if account.pool == command.pool else None
+        resume = _resumable(command, account.pool)
         if not placed.provider.connector.resume_args:
             resume = None
         spec = AttemptSpec(
@@ -324,6 +324,12 @@ class Carrier:
 
     def _before_file(self, step: str) -> Path:
         return self.folder.attempts / f"before-{safe(step)}.json"
+
+
+def _resumable(command: StartAttempt, pool: str) -> str | None:
+    """The CLI session to go on with, where the pick is the pool that holds it."""
+    resume = command.resume
+    return resume.session if resume is not None and resume.pool == pool else None
 
 
 def _schema_of(given: object, cwd: str) -> Schema:

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -17,6 +17,8 @@ from bullswarm.store.files import atomic_write
 from bullswarm.workflow import state as states
 from bullswarm.workflow.events import Event, decode_event, encode_event
 from bullswarm.workflow.program import Program
+
+T = TypeVar("T")
 
 UNSAFE = re.compile(r"[^A-Za-z0-9_.-]")
 
@@ -223,7 +225,7 @@ def _pretty(value: Any) -> bytes:
     return msgspec.json.format(msgspec.json.encode(value), indent=2) + b"\n"
 
 
-def _read(path: Path, kind: Any) -> Any:
+def _read(path: Path, kind: type[T]) -> T:
     try:
         return msgspec.json.decode(path.read_bytes(), type=kind)
     except FileNotFoundError as error:

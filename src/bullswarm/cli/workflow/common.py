@@ -1,0 +1,76 @@
+"""What the workflow verbs share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from typing import Any
+
+import click
+
+from bullswarm.cli.common import home_of
+from bullswarm.cli.output import note, print_json
+from bullswarm.errors import BullswarmError
+
+
+def app_of(ctx: click.Context) -> Any:
+    from bullswarm.runs.app import App
+
+    return App.open(home=home_of(ctx))
+
+
+def find_run(ctx: click.Context, given: str) -> tuple[Any, Any]:
+    """The application and the run's folder."""
+    from bullswarm.workflow.control import find
+
+    app = app_of(ctx)
+    return app, find(app, given)
+
+
+def state_of(folder: Any) -> Any:
+    state = folder.read_state()
+    if state is None:
+        raise BullswarmError("the run has not begun yet; try again in a moment")
+    return state
+
+
+def tell(
+    app: Any,
+    folder: Any,
+    make: Callable[[str, datetime], Any],
+    *,
+    json: bool,
+    done: str,
+) -> int:
+    """Send an event to the run's kernel and print its answer."""
+    from bullswarm.workflow import control
+
+    reply = control.tell(app, folder, make)
+    if reply is None:
+        why = "the kernel has not answered yet; the request stands in its mailbox"
+        if json:
+            print_json({"ok": None, "why": why})
+        else:
+            note(why)
+        return 1
+    if json:
+        print_json(reply)
+    elif reply.ok:
+        click.echo(done + (f": {reply.why}" if reply.why else ""))
+    else:
+        note(f"refused: {reply.why}")
+        for fault in reply.faults:
+            note(f"  {fault.get('path')}: {fault.get('message')}")
+    return 0 if reply.ok else 2 if reply.faults else 1
+
+
+def print_faults(faults: Sequence[Any], advice: Sequence[Any]) -> None:
+    for fault in faults:
+        fix = f" ({fault.fix})" if fault.fix else ""
+        click.echo(f"{fault.path}: {fault.message}{fix}", err=True)
+    print_advice(advice)
+
+
+def print_advice(advice: Sequence[Any]) -> None:
+    for one in advice:
+        click.echo(f"advice: {one.path}: {one.message}", err=True)

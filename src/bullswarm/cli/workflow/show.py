@@ -1,0 +1,117 @@
+"""``runs``, ``show`` and ``result`` of workflows."""
+
+from __future__ import annotations
+
+import click
+
+from bullswarm.cli.common import as_json
+from bullswarm.cli.output import print_json, span, table, when
+from bullswarm.cli.workflow.common import app_of, find_run, state_of
+
+
+@click.command()
+@click.option("--limit", type=click.IntRange(min=1), default=20, show_default=True)
+@as_json
+@click.pass_context
+def runs(ctx: click.Context, limit: int, json: bool) -> int:
+    """List workflow runs, newest first, and whether a kernel carries them."""
+    from bullswarm.workflow.control import carried
+    from bullswarm.workflow.folder import RunFolder
+    from bullswarm.workflow.state import ENDED
+
+    app = app_of(ctx)
+    records = [r for r in app.store.runs(None) if r.kind == "workflow"][:limit]
+    now = app.now()
+    rows = []
+    for record in records:
+        folder = RunFolder(app.home.workflows / record.run_id)
+        state = folder.read_state()
+        phase = state.phase if state is not None else record.state
+        if phase not in ENDED and not carried(folder):
+            phase = f"{phase}, not carried"
+        done = sum(s.status in ("done", "accepted") for s in state.steps.values()) if state else 0
+        total = len(state.steps) if state else 0
+        rows.append((record, phase, done, total))
+    if json:
+        print_json(
+            {
+                "runs": [
+                    {
+                        "runId": r.run_id,
+                        "shortId": r.short_id,
+                        "phase": p,
+                        "done": d,
+                        "steps": t,
+                        "cwd": r.cwd,
+                        "purpose": r.purpose,
+                        "startedAt": r.started_at,
+                        "endedAt": r.ended_at,
+                    }
+                    for r, p, d, t in rows
+                ]
+            }
+        )
+        return 0
+    if not rows:
+        click.echo("no workflow runs yet: bullswarm workflow run program.yaml")
+        return 0
+    header = ("RUN", "PHASE", "STEPS", "STARTED", "TOOK", "GOAL")
+    lines = table(
+        (
+            [
+                (r.short_id, "key"),
+                (p, "good" if p == "completed" else "warn"),
+                (f"{d}/{t}", None),
+                (when(r.started_at, now), None),
+                (span(((r.ended_at or now) - r.started_at).total_seconds()), None),
+                (r.purpose[:60], None),
+            ]
+            for r, p, d, t in rows
+        ),
+        header,
+    )
+    for line in lines:
+        click.echo(line)
+    return 0
+
+
+@click.command()
+@click.argument("run")
+@as_json
+@click.pass_context
+def show(ctx: click.Context, run: str, json: bool) -> int:
+    """Where a run and its steps stand now. A step that needs you says why, shows the end of its
+    failed evidence, what waits on it, and the commands that are your options."""
+    from bullswarm.workflow.control import carried
+    from bullswarm.workflow.result import result as document
+    from bullswarm.workflow.result import summary
+
+    _, folder = find_run(ctx, run)
+    state = state_of(folder)
+    if json:
+        print_json({**document(state), "carried": carried(folder), "folder": str(folder.path)})
+        return 0
+    for line in summary(state):
+        click.echo(line)
+    click.echo(f"  folder: {folder.path}")
+    return 0
+
+
+@click.command()
+@click.argument("run")
+@click.option("--summary", "short", is_flag=True, help="In lines for people.")
+@as_json
+@click.pass_context
+def result(ctx: click.Context, run: str, short: bool, json: bool) -> int:
+    """The versioned result document (JSON). Exit 0 where the run completed."""
+    from bullswarm.workflow.result import result as document
+    from bullswarm.workflow.result import summary
+
+    _, folder = find_run(ctx, run)
+    state = state_of(folder)
+    if short and not json:
+        for line in summary(state):
+            click.echo(line)
+    else:
+        print_json(document(state))
+    return 0 if state.phase == "completed" else 1
