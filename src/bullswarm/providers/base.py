@@ -1,5 +1,7 @@
 """A provider made of its connector alone. One with code overrides what its CLI does differently."""
 
+# ruff: noqa: PTH
+# No pathlib where every pool of every `pools` goes through.
 from __future__ import annotations
 
 import os
@@ -82,6 +84,15 @@ class ConnectorProvider:
     def login(self, home: Home, env: Mapping[str, str]) -> Login:
         """The login in a home, as a worker with that environment would use it."""
         return Login()
+
+    def login_of(
+        self, account: Account, env: Mapping[str, str], settings: Mapping[str, Any]
+    ) -> Login:
+        """The login behind a pool, looked at again."""
+        for home in self.homes(env, settings):
+            if self.pool_name(home) == account.pool:
+                return self.login(home, self._home_env(home, env, settings))
+        return Login(unavailable=account.unavailable)
 
     def binary(self, env: Mapping[str, str], settings: Mapping[str, Any]) -> str | None:
         """The absolute path of the CLI (``settings["bin"]``, else on PATH), None where it is not

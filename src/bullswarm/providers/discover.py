@@ -1,5 +1,7 @@
 """Providers that are not ours: folders in the home, and entry points of installed packages."""
 
+# ruff: noqa: PTH
+# No pathlib where every pool of every `pools` goes through.
 from __future__ import annotations
 
 import os
@@ -39,7 +41,8 @@ def package_entries(home: Path | None, env: Mapping[str, str]) -> Iterator[tuple
 
 def load_folder(folder: str, env: Mapping[str, str]) -> Provider:
     """The provider in a folder: its connector, and its ``provider.py`` where it has one. That names
-    its class ``PROVIDER``, or holds one subclass of ``ConnectorProvider``. Raises ``UsageError``."""
+    its class ``PROVIDER``, or holds one subclass of ``ConnectorProvider``. Raises ``UsageError``.
+    """
     from bullswarm.providers.base import ConnectorProvider
     from bullswarm.providers.loading import load_connector
 

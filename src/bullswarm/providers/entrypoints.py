@@ -1,6 +1,8 @@
 """Entry points of installed packages, found by looking at their files: importing
 ``importlib.metadata`` costs more than a whole ``pools``."""
 
+# ruff: noqa: PTH
+# No pathlib where every pool of every `pools` goes through.
 from __future__ import annotations
 
 import os

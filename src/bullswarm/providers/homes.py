@@ -1,5 +1,7 @@
 """Login homes: where a CLI keeps a login. Each is a pool of its own."""
 
+# ruff: noqa: PTH
+# No pathlib where every pool of every `pools` goes through.
 from __future__ import annotations
 
 import os

@@ -1,5 +1,7 @@
 """Connector files: JSON or TOML, with errors that name the field and what would be right."""
 
+# ruff: noqa: PTH
+# No pathlib where every pool of every `pools` goes through.
 from __future__ import annotations
 
 import os

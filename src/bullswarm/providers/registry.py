@@ -3,6 +3,8 @@
 Nothing of a provider that is broken stops a run: it is reported by ``faults`` and left out.
 """
 
+# ruff: noqa: PTH
+# No pathlib where every pool of every `pools` goes through.
 from __future__ import annotations
 
 import os

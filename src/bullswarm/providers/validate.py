@@ -1,5 +1,7 @@
-"""Everything that is wrong with a connector, at once, each with its path and what would be right."""
+"""Everything that is wrong with a connector, at once: where, and what would be right."""
 
+# ruff: noqa: PTH
+# No pathlib where every pool of every `pools` goes through.
 from __future__ import annotations
 
 import os

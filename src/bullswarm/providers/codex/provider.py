@@ -1,5 +1,7 @@
 """What Codex does in its own way: where a login is, whose it is, and its meter."""
 
+# ruff: noqa: PTH
+# No pathlib where every pool of every `pools` goes through.
 from __future__ import annotations
 
 import os

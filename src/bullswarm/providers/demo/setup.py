@@ -38,7 +38,7 @@ def set_up(home: Path) -> Path:
     home = Path(home).absolute()
     now = datetime.now(UTC).replace(microsecond=0)
     try:
-        homes = {name: str(_meter(home, name, spec["windows"], now)) for name, spec in FLEET.items()}
+        homes = {n: str(_meter(home, n, spec["windows"], now)) for n, spec in FLEET.items()}
         state = {
             "providers": {"demo": {"enabled": True, "only": True, "homes": homes}},
             "subscriptions": {f"demo-{n}": spec["subscription"] for n, spec in FLEET.items()},

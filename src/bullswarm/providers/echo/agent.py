@@ -27,6 +27,8 @@ home, of that name only. The directives in ``<home>/script`` come first.
     deaf                  as hang, and not even TERM ends it
 """
 
+# ruff: noqa: PTH
+# No pathlib: workers start by the hundred.
 import os
 import sys
 import time
@@ -45,10 +47,10 @@ FOR_EVER_S = 86400.0
 class Worker:
     """One run of the worker."""
 
-    def __init__(self, options: "dict[str, str]") -> None:
+    def __init__(self, options: dict[str, str]) -> None:
         self.options = options
         self.session = options.get("resume") or f"echo-{os.getpid()}-{time.time_ns() // 1000}"
-        self.answer: "str | None" = None
+        self.answer: str | None = None
         self.turns = 1
         self.out = 0
 
@@ -76,7 +78,7 @@ class Worker:
         self.emit("tool", tool=name, text=text)
         self.emit("tool-result", tool=name, text=result)
 
-    def final(self, text: str, *, error: bool = False, status: "int | None" = None) -> None:
+    def final(self, text: str, *, error: bool = False, status: int | None = None) -> None:
         self.emit(
             "final",
             text=text,
@@ -88,7 +90,7 @@ class Worker:
             outputTokens=max(1, len(text) // 4),
         )
 
-    def obey(self, word: str, rest: str) -> "int | None":
+    def obey(self, word: str, rest: str) -> int | None:
         """Do one directive; an exit status where it ends the run."""
         if word == "say":
             self.emit("text", text=rest)
@@ -107,7 +109,7 @@ class Worker:
                 file.write(text + "\n")
             self.tool(word, path)
         elif word == "run":
-            status = os.waitstatus_to_exitcode(os.system(rest))  # noqa: S605
+            status = os.waitstatus_to_exitcode(os.system(rest))
             self.tool("run", rest, f"status {status}")
         elif word == "env":
             value = os.environ.get(rest)
@@ -134,7 +136,7 @@ class Worker:
             return self.end(word, rest)
         return None
 
-    def end(self, word: str, rest: str) -> "int | None":
+    def end(self, word: str, rest: str) -> int | None:
         if word in ("limit", "limit-event"):
             window, _, reset = rest.partition(" ")
             text = f"You've hit your {window} limit"
@@ -176,7 +178,7 @@ class Worker:
         return 2
 
 
-def directives(text: str, names: "tuple[str, ...]") -> "list[tuple[str, str]]":
+def directives(text: str, names: tuple[str, ...]) -> list[tuple[str, str]]:
     """The directives in a text that are for one of these names, in order."""
     found = []
     for line in text.splitlines():
@@ -190,7 +192,7 @@ def directives(text: str, names: "tuple[str, ...]") -> "list[tuple[str, str]]":
     return found
 
 
-def main(argv: "list[str] | None" = None) -> int:
+def main(argv: list[str] | None = None) -> int:
     words = sys.argv[1:] if argv is None else argv
     options = {}
     for name, value in zip(words[::2], words[1::2], strict=False):

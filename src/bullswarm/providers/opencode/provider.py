@@ -1,5 +1,7 @@
 """What OpenCode does in its own way: it relays, so its login file may hold several providers'."""
 
+# ruff: noqa: PTH
+# No pathlib where every pool of every `pools` goes through.
 from __future__ import annotations
 
 import os

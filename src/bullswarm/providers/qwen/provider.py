@@ -1,5 +1,7 @@
 """What Qwen Code does in its own way: where its login is."""
 
+# ruff: noqa: PTH
+# No pathlib where every pool of every `pools` goes through.
 from __future__ import annotations
 
 import os
