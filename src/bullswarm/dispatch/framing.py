@@ -15,6 +15,10 @@ MAX_LINE = 4 * 1024 * 1024
 """A longer line is dropped to its end, and counted as truncated."""
 
 MAX_JOINED = 1024 * 1024
+"""How many characters of an object over several lines are kept until its end must have come."""
+
+MAX_TRIES = 100
+FEW_LINES = 8
 _decode = msgspec.json.decode
 _scanner = json.JSONDecoder()
 
@@ -64,68 +68,96 @@ class Lines:
 
 
 class Objects:
-    """JSON objects out of lines. ``bad`` counts lines that held none."""
+    """JSON objects out of lines. ``bad`` counts lines that held none, ``tries`` how often the
+    object that is open now was read again."""
 
     def __init__(self) -> None:
         self.bad = 0
-        self._open: bytes | None = None
+        self.tries = 0
+        self._open: list[str] = []
+        self._size = 0
+        self._depth = 0
 
     def of(self, line: bytes) -> list[dict[str, Any]]:
         """The objects that this line holds or completes. A value that is no object is a bad
         line."""
         if not line.strip(b" \t\r\0"):
             return []
-        found = _values(line)
-        if found is not None:
-            if self._open is not None:
-                self.bad += 1
-                self._open = None
-            return self._objects(found)
-        if self._open is not None:
-            joined = self._open + line
-            found = _values(joined)
-            if found is not None:
-                self._open = None
-                return self._objects(found)
-            if len(joined) <= MAX_JOINED:
-                self._open = joined
-                self.bad += 1
-                return []
-            self._open = None
-        self.bad += 1
-        if line.lstrip().startswith(b"{") and len(line) <= MAX_JOINED:
-            self.bad -= 1
-            self._open = line
+        values, rest = _values(line)
+        if not self._open:
+            return self._took(values, rest)
+        if not rest and any(isinstance(value, dict) for value in values):
+            # It stands alone: what is open was never closed.
+            self.finish()
+            return self._took(values, rest)
+        self._keep(_text(line))
+        if self._depth <= 0 or len(self._open) <= FEW_LINES:
+            # Only where it may be whole: reading it again at every line costs the square.
+            self.tries += 1
+            joined, left = _values("".join(self._open))
+            if joined:
+                self._drop()
+                return self._took(joined, left)
+        if self._size > MAX_JOINED or self.tries > MAX_TRIES:
+            self.finish()
         return []
 
     def finish(self) -> None:
         """There is no more; what is still open was never closed."""
-        if self._open is not None:
-            self.bad += 1
-            self._open = None
+        self.bad += len(self._open)
+        self._drop()
 
-    def _objects(self, values: list[Any]) -> list[dict[str, Any]]:
+    def _took(self, values: list[Any], rest: str) -> list[dict[str, Any]]:
         objects = [value for value in values if isinstance(value, dict)]
-        if len(objects) < len(values):
+        if rest.startswith("{") and len(rest) <= MAX_JOINED:
+            self._keep(rest)
+        elif rest or len(objects) < len(values):
             self.bad += 1
         return objects
 
+    def _keep(self, text: str) -> None:
+        self._open.append(text)
+        self._size += len(text)
+        self._depth += text.count("{") - text.count("}")
 
-def _values(line: bytes) -> list[Any] | None:
-    """Every JSON value on the line, or None where it is not (only) JSON."""
+    def _drop(self) -> None:
+        self._open.clear()
+        self._size = self._depth = self.tries = 0
+
+
+def _values(line: bytes | str) -> tuple[list[Any], str]:
+    """Every JSON value on the line, and what follows them that is none."""
     try:
-        return [_decode(line)]
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return [_decode(line)], ""
+    except (msgspec.DecodeError, UnicodeError, RecursionError):
         pass
-    text = line.decode("utf-8", "replace").replace("\0", "").strip()
-    values = []
+    text = _text(line)
+    values: list[Any] = []
     at = 0
-    try:
-        while at < len(text):
+    while at < len(text):
+        try:
             value, at = _scanner.raw_decode(text, at)
-            values.append(value)
-            while at < len(text) and text[at] in " \t\r,":
-                at += 1
-    except (ValueError, RecursionError):
-        return values if values and isinstance(values[0], dict) else None
-    return values or None
+        except (ValueError, RecursionError):
+            break
+        values.append(value)
+        while at < len(text) and text[at] in " \t\r,":
+            at += 1
+    if "\\ud" in text.lower():
+        values = [_whole(value) for value in values]
+    return values, text[at:]
+
+
+def _text(line: bytes | str) -> str:
+    text = line if isinstance(line, str) else line.decode("utf-8", "replace")
+    return text.replace("\0", "").strip(" \t\r\ufeff")
+
+
+def _whole(value: Any) -> Any:
+    """The value without halves of surrogate pairs, which nobody could write down again."""
+    if isinstance(value, str):
+        return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    if isinstance(value, list):
+        return [_whole(item) for item in value]
+    if isinstance(value, dict):
+        return {_whole(key): _whole(item) for key, item in value.items()}
+    return value
