@@ -1,6 +1,6 @@
 """A provider made of its connector alone. One with code overrides what its CLI does differently."""
 
-# ruff: noqa: PTH
+# ruff: noqa: PTH100, PTH110, PTH113, PTH118
 # No pathlib where every pool of every `pools` goes through.
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Providers that are not ours: folders in the home, and entry points of installed packages."""
 
-# ruff: noqa: PTH
+# ruff: noqa: PTH110, PTH118
 # No pathlib where every pool of every `pools` goes through.
 from __future__ import annotations
 

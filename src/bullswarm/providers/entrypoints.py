@@ -1,7 +1,7 @@
 """Entry points of installed packages, found by looking at their files: importing
 ``importlib.metadata`` costs more than a whole ``pools``."""
 
-# ruff: noqa: PTH
+# ruff: noqa: PTH105, PTH112, PTH116, PTH118, PTH208
 # No pathlib where every pool of every `pools` goes through.
 from __future__ import annotations
 

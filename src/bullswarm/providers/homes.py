@@ -1,6 +1,6 @@
 """Login homes: where a CLI keeps a login. Each is a pool of its own."""
 
-# ruff: noqa: PTH
+# ruff: noqa: PTH100, PTH110, PTH111, PTH118, PTH119, PTH208
 # No pathlib where every pool of every `pools` goes through.
 from __future__ import annotations
 

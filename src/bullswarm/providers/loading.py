@@ -1,6 +1,6 @@
 """Connector files: JSON or TOML, with errors that name the field and what would be right."""
 
-# ruff: noqa: PTH
+# ruff: noqa: PTH110, PTH118
 # No pathlib where every pool of every `pools` goes through.
 from __future__ import annotations
 

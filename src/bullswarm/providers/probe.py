@@ -1,7 +1,7 @@
 """Whether a pool could work, looked at from outside: its program, its login, its meter. Never
 spends a prompt."""
 
-# ruff: noqa: PTH
+# ruff: noqa: PTH112
 # No pathlib where every pool of every `pools` goes through.
 from __future__ import annotations
 

@@ -3,7 +3,7 @@
 Nothing of a provider that is broken stops a run: it is reported by ``faults`` and left out.
 """
 
-# ruff: noqa: PTH
+# ruff: noqa: PTH100, PTH118, PTH120
 # No pathlib where every pool of every `pools` goes through.
 from __future__ import annotations
 

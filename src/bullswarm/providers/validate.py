@@ -1,6 +1,6 @@
 """Everything that is wrong with a connector, at once: where, and what would be right."""
 
-# ruff: noqa: PTH
+# ruff: noqa: PTH119
 # No pathlib where every pool of every `pools` goes through.
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """What Codex does in its own way: where a login is, whose it is, and its meter."""
 
-# ruff: noqa: PTH
+# ruff: noqa: PTH110, PTH118
 # No pathlib where every pool of every `pools` goes through.
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ home, of that name only. The directives in ``<home>/script`` come first.
     deaf                  as hang, and not even TERM ends it
 """
 
-# ruff: noqa: PTH
+# ruff: noqa: PTH103, PTH110, PTH118, PTH119, PTH120
 # No pathlib: workers start by the hundred.
 import os
 import sys

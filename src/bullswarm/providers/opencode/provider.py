@@ -1,6 +1,6 @@
 """What OpenCode does in its own way: it relays, so its login file may hold several providers'."""
 
-# ruff: noqa: PTH
+# ruff: noqa: PTH118
 # No pathlib where every pool of every `pools` goes through.
 from __future__ import annotations
 

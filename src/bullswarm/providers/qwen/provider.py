@@ -1,6 +1,6 @@
 """What Qwen Code does in its own way: where its login is."""
 
-# ruff: noqa: PTH
+# ruff: noqa: PTH110, PTH118
 # No pathlib where every pool of every `pools` goes through.
 from __future__ import annotations
 
