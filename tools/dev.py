@@ -96,7 +96,7 @@ def bench() -> int:
 
 
 def main(argv: list[str]) -> int:
-    if sys.version_info < (3, 11):
+    if sys.version_info < (3, 11):  # noqa: UP036 (this is where an older Python is told)
         say(f"Python 3.11 or newer is needed; this is {sys.version.split()[0]}")
         return 1
     match argv:

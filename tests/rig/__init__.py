@@ -1,7 +1,7 @@
 """A loopback stand-in for the providers' APIs, and throwaway homes for the real agent CLIs.
 
-``Rig`` answers as the APIs do; ``World`` is a machine's worth of homes, fake keys and a PATH with the
-pinned CLIs, in which bullswarm itself is run as a user would.
+``Rig`` answers as the APIs do; ``World`` is a machine's worth of homes, fake keys and a PATH with
+the pinned CLIs, in which bullswarm itself is run as a user would.
 """
 
 from rig.api import Request, Rig

@@ -51,7 +51,7 @@ class Ran:
 
 @dataclass
 class World:
-    """Homes below ``root``, keys known to ``rig``. Only the CLIs that were asked for are on PATH."""
+    """Homes below ``root``, keys known to ``rig``. Only CLIs that were asked for are on PATH."""
 
     root: Path
     rig: Rig

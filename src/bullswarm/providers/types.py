@@ -97,7 +97,8 @@ class Connector(Declared, frozen=True, kw_only=True):
     worker, ``env_drop`` removed from it. ``home_env`` names the variable that selects the login
     home and ``home_default`` where the CLI keeps it otherwise; each home is a pool.
     ``caller_markers`` are variables that the CLI sets for the commands it runs.
-    ``auth_signatures`` are extra phrases for a dead upstream credential.
+    ``start_gap_s`` keeps starts on one login home that many seconds apart: CLIs rewrite their own
+    files as they start. ``auth_signatures`` are extra phrases for a dead upstream credential.
     """
 
     name: str
@@ -126,6 +127,7 @@ class Connector(Declared, frozen=True, kw_only=True):
     upstream_group: str | None = None
     meter: str | None = None
     meter_ttl_s: float = 60.0
+    start_gap_s: float = 1.0
     stream: Stream = Stream()
     phrases: Phrases = Phrases()
     auth_signatures: tuple[str, ...] = ()

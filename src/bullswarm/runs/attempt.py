@@ -35,9 +35,6 @@ from bullswarm.runs.types import AttemptSpec, Cancelled, OnProgress, Progress
 from bullswarm.store import me
 from bullswarm.store.files import atomic_write
 
-LOGIN_GAP_S = 1.0
-"""First starts on one login home are this far apart: CLIs rewrite their own files at start-up."""
-
 TICK_S = 1.0
 
 
@@ -103,7 +100,7 @@ def run_attempt(
 
     began = app.now()
     try:
-        worker = find(launch) or _start(app, spec, account, launch)
+        worker = find(launch) or _start(app, account, launch, provider.connector.start_gap_s)
         owner_pid, owner_started = me()
         app.store.change(
             spec.attempt_id,
@@ -155,10 +152,10 @@ def _launch(
     )
 
 
-def _start(app: App, spec: AttemptSpec, account: Account, launch: Launch) -> Worker:
+def _start(app: App, account: Account, launch: Launch, gap_s: float) -> Worker:
     login = account.login_file or account.home
-    if login is not None:
-        time.sleep(app.store.claim_start(login, LOGIN_GAP_S))
+    if login is not None and gap_s > 0:
+        time.sleep(app.store.claim_start(login, gap_s))
     try:
         return start(launch)
     except AlreadyStarted:
