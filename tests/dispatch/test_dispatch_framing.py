@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+from itertools import pairwise
 from typing import Any
 
 import pytest
-from bullswarm.dispatch.framing import Lines, Objects
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
+from bullswarm.dispatch.framing import Lines, Objects
 
 NOODLES = "麺 é 🍜"
 
@@ -44,7 +46,7 @@ def objects_of(*lines: bytes) -> tuple[list[dict[str, Any]], int]:
 @given(stream, st.lists(st.integers(0, 120), max_size=8))
 def test_any_chunking_gives_the_same_result(data: bytes, cuts: list[int]) -> None:
     at = sorted({min(cut, len(data)) for cut in cuts} | {0, len(data)})
-    chunks = [data[a:b] for a, b in zip(at, at[1:], strict=False)]
+    chunks = [data[a:b] for a, b in pairwise(at)]
     assert repr(read(chunks)) == repr(read([data]))
 
 

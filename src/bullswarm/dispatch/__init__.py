@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from bullswarm.dispatch.errors import AlreadyStarted, DepthError, SpawnError
     from bullswarm.dispatch.proc import end_group, members
     from bullswarm.dispatch.spawn import alive, find, read_exit, start
-    from bullswarm.dispatch.supervise import supervise, supervise_many
+    from bullswarm.dispatch.supervision import supervise, supervise_many
     from bullswarm.dispatch.watch import Watch
 
 _HOMES = {
@@ -29,8 +29,8 @@ _HOMES = {
     "next_depth": "environment",
     "read_exit": "spawn",
     "start": "spawn",
-    "supervise": "supervise",
-    "supervise_many": "supervise",
+    "supervise": "supervision",
+    "supervise_many": "supervision",
     "worker_env": "environment",
 }
 
@@ -58,8 +58,6 @@ def __getattr__(name: str) -> Any:
 
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    module = import_module(f"{__name__}.{_HOMES[name]}")
-    if _HOMES[name] == "supervise":
-        # Importing it has put the module where the function of its name belongs.
-        globals()["supervise"] = module.supervise
-    return getattr(module, name)
+    value = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+    globals()[name] = value
+    return value

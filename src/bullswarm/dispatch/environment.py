@@ -13,7 +13,7 @@ ATTEMPT = "BULLSWARM_ATTEMPT"
 def depth(env: Mapping[str, str]) -> int:
     """How many agents started by bullswarm we run inside of; nonsense counts as 0."""
     word = env.get(DEPTH, "").strip()
-    return int(word) if word.isdigit() else 0
+    return int(word) if word.isascii() and word.isdigit() and len(word) < 10 else 0
 
 
 def check_depth(env: Mapping[str, str], limit: int) -> int:

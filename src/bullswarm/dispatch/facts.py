@@ -73,13 +73,17 @@ class Facts:
     def _line(self, line: bytes) -> list[Event]:
         self._lines += 1
         if self._text_mode:
+            self._last_kind = "text"
             return [Event(kind="text", text=line.decode("utf-8", "replace"))]
         if len(line) < TAIL_CHARS:
             self._stdout_tail = _tail(self._stdout_tail, line.decode("utf-8", "replace"))
         events: list[Event] = []
         for raw in self._objects.of(line):
             try:
-                events.extend(self._read_event(raw))
+                read = tuple(self._read_event(raw))
+                if not all(isinstance(event, Event) for event in read):
+                    raise TypeError("it gave something that is no event")
+                events.extend(read)
             except Exception as error:
                 # A third party's reader must not end a run that goes well.
                 self._odd += 1

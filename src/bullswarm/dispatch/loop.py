@@ -12,6 +12,7 @@ PER_CYCLE = 3
 """A cycle is a few events: a step starts, says a word, breaks off."""
 
 _COUNTING = re.compile(r"[0-9a-f]{8,}|\d+")
+_WORDS = frozenset({"text", "tool", "tool-result"})
 
 
 class LoopGuard:
@@ -21,14 +22,25 @@ class LoopGuard:
         self.stale = 0
         self._limit = repeats * PER_CYCLE
         self._seen: OrderedDict[int, None] = OrderedDict()
+        self._piece: int | None = None
 
     def feed(self, event: Event) -> bool:
         """True where this event makes it a loop."""
+        if event.kind == "text" and event.delta:
+            # A text in pieces is one event: the same few tokens in another order are another text.
+            self._piece = hash((self._piece, event.text))
+            return False
+        if self._piece is not None:
+            piece, self._piece = self._piece, None
+            if self._count(hash(("text", piece))):
+                return True
         text = event.text
-        if event.kind not in ("text", "tool", "tool-result"):
+        if event.kind not in _WORDS:
             # Attempt numbers, request ids and times make no event a new one.
             text = _COUNTING.sub("#", text)
-        sign = hash((event.kind, event.tool, text, event.code, event.status))
+        return self._count(hash((event.kind, event.tool, text, event.code, event.status)))
+
+    def _count(self, sign: int) -> bool:
         if sign not in self._seen:
             self._seen[sign] = None
             if len(self._seen) > REMEMBERED:

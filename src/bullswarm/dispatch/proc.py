@@ -6,10 +6,9 @@ import contextlib
 import os
 import signal
 import time
-from pathlib import Path
 
-from bullswarm.dispatch.environment import ATTEMPT
-from bullswarm.dispatch.spawn import reap
+from bullswarm.dispatch import table
+from bullswarm.dispatch.spawn import alive, reap
 from bullswarm.dispatch.types import Worker
 
 KILL_S = 3.0
@@ -21,13 +20,7 @@ _STEP_S = 0.02
 def members(worker: Worker) -> tuple[int, ...]:
     """The live processes of the attempt: those in the worker's session, and those elsewhere that
     carry its mark. Never ourselves."""
-    found = []
-    me = os.getpid()
-    mark = worker.attempt_id.encode()
-    for pid, session in _processes():
-        if pid != me and (session == worker.pid or _marked(pid, mark)):
-            found.append(pid)
-    return tuple(found)
+    return table.now().of(worker)
 
 
 def end_group(worker: Worker, grace_s: float) -> tuple[int, ...]:
@@ -39,15 +32,24 @@ def end_group(worker: Worker, grace_s: float) -> tuple[int, ...]:
 
 
 class Ending:
-    """The end of a worker's processes, step by step, so that others can be watched meanwhile."""
+    """The end of a worker's processes, step by step, so that others can be watched meanwhile.
 
-    def __init__(self, worker: Worker, grace_s: float) -> None:
+    ``leave_s``: for so long they may leave by themselves first. ``told`` are the processes that had
+    to be told, ``killed`` says whether KILL was needed.
+    """
+
+    def __init__(self, worker: Worker, grace_s: float, *, leave_s: float = 0.0) -> None:
         self.worker = worker
         self.survivors: tuple[int, ...] = ()
         self.killed = False
-        self._kill_at = time.monotonic() + grace_s
+        self.told: set[int] = set()
+        # A look from before this moment says nothing about what is left.
+        self._since = time.monotonic()
+        self._term_at = self._since + leave_s
+        self._kill_at = self._term_at + grace_s
         self._give_up_at = self._kill_at + KILL_S
-        self._send(signal.SIGTERM if grace_s > 0 else signal.SIGKILL, members(worker))
+        if leave_s <= 0:
+            self._tell_group(signal.SIGTERM if grace_s > 0 else signal.SIGKILL)
 
     def kill(self) -> None:
         """No more grace."""
@@ -57,86 +59,39 @@ class Ending:
     def step(self) -> bool:
         """True when nothing is left, or nothing more can be done."""
         reap(self.worker)
-        left = members(self.worker)
-        if not left:
-            self.survivors = ()
-            return True
+        seen = table.look(self._since)
+        if seen is None:
+            return False
+        left = seen.of(self.worker)
         now = time.monotonic()
-        if now >= self._give_up_at:
+        if not left or now >= self._give_up_at:
             self.survivors = left
             return True
         if now >= self._kill_at:
-            self.killed = True
             # Again at every step: a process may have been started since.
-            self._send(signal.SIGKILL, left)
+            self._tell_group(signal.SIGKILL)
+            self._tell(signal.SIGKILL, left)
+        elif now >= self._term_at:
+            # Once each: a second TERM means "at once" to many.
+            if self.worker.pid in left and self.worker.pid not in self.told:
+                self._tell_group(signal.SIGTERM)
+            self._tell(signal.SIGTERM, tuple(pid for pid in left if pid not in self.told))
+        self._since = time.monotonic()
         return False
 
-    def _send(self, number: signal.Signals, pids: tuple[int, ...]) -> None:
+    def _tell_group(self, number: signal.Signals) -> None:
+        if not alive(self.worker):
+            return
         with contextlib.suppress(ProcessLookupError, PermissionError):
-            if self.worker.pid in pids:
-                os.killpg(self.worker.pid, number)
+            os.killpg(self.worker.pid, number)
+            self.told.add(self.worker.pid)
+            self.killed = self.killed or number == signal.SIGKILL
+
+    def _tell(self, number: signal.Signals, pids: tuple[int, ...]) -> None:
         for pid in pids:
             with contextlib.suppress(ProcessLookupError, PermissionError):
-                if os.getpgid(pid) != self.worker.pid:
+                # The group was told as one, while its leader was there.
+                if self.worker.pid not in self.told or os.getpgid(pid) != self.worker.pid:
                     os.kill(pid, number)
-        if self.worker.pid not in pids:
-            for pid in pids:
-                with contextlib.suppress(ProcessLookupError, PermissionError):
-                    os.kill(pid, number)
-
-
-def _processes() -> list[tuple[int, int]]:
-    """(pid, session) of every live process; zombies are dead."""
-    found = []
-    try:
-        names = os.listdir("/proc")  # noqa: PTH208 (names are all that is needed)
-    except FileNotFoundError:
-        return _elsewhere()
-    for name in names:
-        if not name.isdigit():
-            continue
-        try:
-            stat = Path(f"/proc/{name}/stat").read_bytes()
-        except OSError:
-            continue
-        fields = stat[stat.rindex(b")") + 2 :].split()
-        if fields[0] not in (b"Z", b"X"):
-            found.append((int(name), int(fields[3])))
-    return found
-
-
-def _elsewhere() -> list[tuple[int, int]]:
-    import psutil
-
-    found = []
-    for process in psutil.process_iter():
-        with contextlib.suppress(psutil.Error, ProcessLookupError, PermissionError):
-            if process.status() != psutil.STATUS_ZOMBIE:
-                found.append((process.pid, os.getsid(process.pid)))
-    return found
-
-
-def _marked(pid: int, mark: bytes) -> bool:
-    try:
-        block = Path(f"/proc/{pid}/environ").read_bytes()
-    except FileNotFoundError:
-        return _marked_elsewhere(pid, mark.decode())
-    except OSError:
-        return False
-    if mark not in block:
-        return False
-    key = ATTEMPT.encode() + b"="
-    return any(
-        entry.startswith(key) and mark in entry[len(key) :].split() for entry in block.split(b"\0")
-    )
-
-
-def _marked_elsewhere(pid: int, mark: str) -> bool:
-    if Path("/proc/self").exists():
-        return False
-    import psutil
-
-    try:
-        return mark in psutil.Process(pid).environ().get(ATTEMPT, "").split()
-    except (psutil.Error, OSError):
-        return False
+                    self.killed = self.killed or number == signal.SIGKILL
+            self.told.add(pid)

@@ -25,18 +25,26 @@ from bullswarm.dispatch.types import Launch, Worker
 CLAIM_S = 10.0
 """How long the shell may take to claim the attempt before it counts as failed."""
 
+CLAIMING_S = 1.0
+"""How long a claim may take from the file to the number in it."""
+
 _CLAIMED = 125
 
 # Traps, not ignores: a signal that is ignored would be ignored by the command, too.
+# The worker's own files get the umask it would have had without us; ours are private.
 _SHIM = """
+mask=$(umask)
+umask 077
 set -C
 { printf '%s\\n' "$$" > "$1"; } 2>/dev/null || exit 125
 set +C
 out=$2
 shift 2
 trap : TERM INT HUP
+umask "$mask"
 "$@"
 code=$?
+umask 077
 printf '%s\\n' "$code" > "$out"
 exit "$code"
 """
@@ -76,32 +84,71 @@ def start(launch: Launch) -> Worker:
     if Path(launch.pid_file).exists():
         raise AlreadyStarted(f"attempt {launch.attempt_id} was started before")
     env = mark(launch.env, launch.attempt_id)
+    made = [name for name in (launch.stdout, launch.stderr) if not Path(name).exists()]
+    try:
+        return _claimed(launch, *_spawned(launch, argv, env))
+    except SpawnError:
+        _forget(launch, made)
+        raise
+
+
+def _spawned(
+    launch: Launch, argv: tuple[str, ...], env: dict[str, str]
+) -> tuple[subprocess.Popen[bytes], float]:
     with contextlib.ExitStack() as stack:
         try:
             stdin = stack.enter_context(_stdin(launch.stdin))
             stdout = stack.enter_context(_append(launch.stdout))
             stderr = stack.enter_context(_append(launch.stderr))
             child = subprocess.Popen(
-                ["/bin/sh", "-c", _SHIM, "bullswarm", launch.pid_file, launch.exit_file, *argv],
+                [*_shell(env), _SHIM, "bullswarm", launch.pid_file, launch.exit_file, *argv],
                 stdin=stdin,
                 stdout=stdout,
                 stderr=stderr,
                 cwd=launch.cwd,
                 env=env,
                 start_new_session=True,
-                umask=0o077,
             )
         except (OSError, ValueError) as error:
             raise SpawnError(f"{launch.argv[0]} could not be started: {error}") from error
     _children[child.pid] = child
-    return _claimed(launch, child)
+    # At once: later it may have ended.
+    return child, _start_time(child.pid) or 0.0
+
+
+def _shell(env: dict[str, str]) -> tuple[str, ...]:
+    """The shell of the shim. Some drop variables whose names they could not use; bash hands them
+    on."""
+    if all(name.isidentifier() for name in env):
+        return ("/bin/sh", "-c")
+    bash = shutil.which("bash", path=os.defpath)
+    # As a POSIX shell it reads no start-up file.
+    return (bash, "--posix", "-c") if bash is not None else ("/bin/sh", "-c")
+
+
+def _forget(launch: Launch, made: list[str]) -> None:
+    """Take back the empty streams of a worker that never started."""
+    if Path(launch.pid_file).exists():
+        return
+    for name in made:
+        with contextlib.suppress(OSError):
+            if Path(name).stat().st_size == 0:
+                Path(name).unlink()
 
 
 def find(launch: Launch) -> Worker | None:
     """The worker of an attempt that was started before, alive or ended; None where it never was."""
     pid = _pid_in(launch.pid_file)
-    if pid is None:
-        return None
+    while pid is None:
+        try:
+            age = time.time() - Path(launch.pid_file).stat().st_mtime
+        except OSError:
+            return None
+        if not 0 <= age < CLAIMING_S:
+            return None
+        # Its shell has made the file and is about to write into it.
+        time.sleep(0.005)
+        pid = _pid_in(launch.pid_file)
     return Worker(
         attempt_id=launch.attempt_id,
         pid=pid,
@@ -114,10 +161,12 @@ def read_exit(worker: Worker) -> int | None:
     """The exit status that the worker left, negative for a signal; None where there is none
     (yet)."""
     try:
-        text = Path(worker.launch.exit_file).read_text()
+        fd = os.open(worker.launch.exit_file, os.O_RDONLY | os.O_CLOEXEC)
     except OSError:
         return None
-    if not text.endswith("\n"):
+    with open(fd, "rb") as file:
+        text = file.read(64)
+    if not text.endswith(b"\n") or not text.strip().isdigit():
         return None
     code = int(text)
     return -(code - 128) if code > 128 and code - 128 in _ENDING else code
@@ -128,10 +177,26 @@ def alive(worker: Worker) -> bool:
     from bullswarm.store.process import alive as runs
 
     child = _children.get(worker.pid)
-    if child is not None and child.poll() is not None:
+    if child is not None:
+        if child.poll() is None:
+            return True
         _children.pop(worker.pid, None)
         return False
     return worker.started > 0 and runs(worker.pid, worker.started)
+
+
+def lived(worker: Worker) -> float:
+    """For how many seconds the worker has run (or had run, where it has ended). Time that the
+    machine slept does not count while it runs, as far as is known; 0 where nothing is."""
+    try:
+        claimed = Path(worker.launch.pid_file).stat().st_mtime
+        if not alive(worker):
+            return max(0.0, Path(worker.launch.exit_file).stat().st_mtime - claimed)
+    except OSError:
+        return 0.0
+    # Start times of this size count from the start of the machine, as the monotonic clock does.
+    by_start = (time.monotonic() if worker.started < 1e9 else time.time()) - worker.started
+    return max(0.0, min(by_start, time.time() - claimed))
 
 
 def reap(worker: Worker) -> None:
@@ -147,7 +212,7 @@ def _command(launch: Launch) -> str:
     found = shutil.which(str(Path(launch.cwd) / name) if "/" in name else name, path=path)
     if found is None:
         raise SpawnError(f"command not found: {name}")
-    return found
+    return str(Path(found).absolute())
 
 
 def _append(path: str) -> IO[bytes]:
@@ -165,16 +230,13 @@ def _stdin(text: str | None) -> IO[bytes]:
     return file
 
 
-def _claimed(launch: Launch, child: subprocess.Popen[bytes]) -> Worker:
+def _claimed(launch: Launch, child: subprocess.Popen[bytes], started: float) -> Worker:
     deadline = time.monotonic() + CLAIM_S
     pause = 0.001
     while True:
         pid = _pid_in(launch.pid_file)
         if pid == child.pid:
-            started = _start_time(child.pid)
-            return Worker(
-                attempt_id=launch.attempt_id, pid=pid, started=started or 0.0, launch=launch
-            )
+            return Worker(attempt_id=launch.attempt_id, pid=pid, started=started, launch=launch)
         code = child.poll()
         if code is not None and _pid_in(launch.pid_file) != child.pid:
             _children.pop(child.pid, None)
@@ -184,6 +246,10 @@ def _claimed(launch: Launch, child: subprocess.Popen[bytes]) -> Worker:
         if time.monotonic() > deadline:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(child.pid, signal.SIGKILL)
+            child.wait()
+            _children.pop(child.pid, None)
+            if _pid_in(launch.pid_file) == child.pid:
+                Path(launch.pid_file).unlink()
             raise SpawnError("the worker did not come up")
         time.sleep(pause)
         pause = min(pause * 2, 0.02)
@@ -194,7 +260,7 @@ def _pid_in(path: str) -> int | None:
         text = Path(path).read_text()
     except OSError:
         return None
-    return int(text) if text.endswith("\n") and text.strip().isdigit() else None
+    return int(text) if text.endswith("\n") and text[:-1].isdecimal() and text.isascii() else None
 
 
 def _start_time(pid: int) -> float | None:
@@ -208,6 +274,11 @@ def _started_as(pid: int, attempt_id: str) -> float:
     number may belong to somebody else by now."""
     started = _start_time(pid)
     if started is None:
+        return 0.0
+    try:
+        if os.getsid(pid) != pid:
+            return 0.0
+    except OSError:
         return 0.0
     try:
         block = Path(f"/proc/{pid}/environ").read_bytes()

@@ -19,6 +19,8 @@ def supervise(watch: Watch, *, sleep: Callable[[float], None] = time.sleep) -> E
         ended = watch.poll()
         if ended is not None:
             return ended
+        if watch.behind:
+            continue
         sleep(pause)
         pause = FAST_S if watch.answering else min(SLOW_S, pause * 1.3)
 
@@ -30,9 +32,14 @@ def supervise_many(
     live = list(watches)
     while live:
         began = time.monotonic()
-        for watch in list(live):
+        over = []
+        for watch in live:
             ended = watch.poll()
             if ended is not None:
-                live.remove(watch)
-                yield watch, ended
-        sleep(max(0.0, MANY_S - (time.monotonic() - began)))
+                over.append((watch, ended))
+        if over:
+            done = {id(watch) for watch, _ in over}
+            live = [watch for watch in live if id(watch) not in done]
+            yield from over
+        elif not any(watch.behind for watch in live):
+            sleep(max(0.0, MANY_S - (time.monotonic() - began)))

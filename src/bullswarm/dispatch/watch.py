@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from datetime import UTC, datetime
-from typing import Any, Protocol
+from datetime import UTC, datetime, timedelta
+from typing import Any, Protocol, TypeVar
 
 from bullswarm.dispatch.clocks import Clocks
 from bullswarm.dispatch.facts import Facts
 from bullswarm.dispatch.loop import LoopGuard
-from bullswarm.dispatch.proc import Ending, members
-from bullswarm.dispatch.spawn import alive, read_exit
+from bullswarm.dispatch.proc import Ending
+from bullswarm.dispatch.spawn import alive, lived, read_exit
 from bullswarm.dispatch.tail import Tail
 from bullswarm.dispatch.types import Ended, EndedBy, Event, Limits, Notice, Worker
+
+_T = TypeVar("_T")
 
 ALIVE_S = 0.5
 """How often a worker without an exit file is checked to be there at all."""
@@ -26,6 +28,9 @@ RETRY_FACTOR = 2.0
 
 FLUSH_S = 0.2
 """After a certain notice, how long its next lines (the reset) may take to arrive."""
+
+LEAVE_S = 0.3
+"""After an exit, how long what the worker started may take to leave by itself."""
 
 IDLE_KINDS = frozenset({"retry", "error"})
 
@@ -69,8 +74,11 @@ class Watch:
         self._loop = LoopGuard(limits.loop_repeats)
         self._out = Tail(worker.launch.stdout)
         self._err = Tail(worker.launch.stderr)
-        self._started_at = datetime.now(UTC)
         self._began = time.monotonic()
+        self._before = lived(worker)
+        self._started_at = datetime.now(UTC) - timedelta(seconds=self._before)
+        self._text_mode = text_mode
+        self._behind = False
         self._last_byte = 0.0
         self._last_progress = 0.0
         self._spoke = False
@@ -80,6 +88,7 @@ class Watch:
         self._ended_by: EndedBy | None = None
         self._stop_at: float | None = None
         self._ending: Ending | None = None
+        self._done = False
         self._result: Ended | None = None
 
     def poll(self) -> Ended | None:
@@ -89,7 +98,7 @@ class Watch:
             return self._result
         if self._clocks.look():
             self._jumped()
-        more = self._drain()
+        more = self._behind = self._drain()
         if self._ending is not None:
             return self._step()
         if self._stop_at is not None:
@@ -114,6 +123,11 @@ class Watch:
         """Whether something came within the last second: worth polling soon again."""
         return self._clocks.now - self._last_byte < 1.0
 
+    @property
+    def behind(self) -> bool:
+        """Whether more is there already than one poll reads."""
+        return self._behind and self._result is None
+
     # reading
 
     def _drain(self) -> bool:
@@ -123,13 +137,16 @@ class Watch:
             data = self._out.read()
             if data:
                 self._heard()
+                if self._text_mode:
+                    self._last_progress = self._last_byte
+                    self._spoke = True
                 for event in self._facts.stdout(data):
                     self._take(event)
             error = self._err.read()
             if error:
                 self._heard()
                 for line in self._facts.stderr(error):
-                    self._noticed(self._classifier.feed_stderr(line))
+                    self._noticed(self._ask(self._classifier.feed_stderr, line))
             if not data and not error:
                 return False
             more = True
@@ -148,17 +165,24 @@ class Watch:
             # It went on after what looked like its last word.
             self._final_at = None
         self._on_event(event)
-        self._noticed(self._classifier.feed(event))
+        self._noticed(self._ask(self._classifier.feed, event))
         if self._loop.feed(event) and self._final_at is None:
             self._facts.note(f"{self._loop.stale} events in a row said nothing new")
             self._end("loop")
+
+    def _ask(self, classify: Callable[[_T], Notice | None], what: _T) -> Notice | None:
+        try:
+            return classify(what)
+        except Exception as error:
+            # A connector's phrases must not end a run that goes well.
+            self._facts.note(f"a notice could not be read: {type(error).__name__}: {error}")
+            return None
 
     def _noticed(self, notice: Notice | None) -> None:
         if notice is None:
             return
         self._facts.notices.append(notice)
-        final = self._facts.final
-        if notice.certain and self._final_at is None and (final is None or final.is_error):
+        if notice.certain and self._final_at is None:
             self._end("notice", wait_s=FLUSH_S)
 
     # ending
@@ -175,7 +199,7 @@ class Watch:
 
     def _check_limits(self) -> None:
         now, limits = self._clocks.now, self.limits
-        if limits.timeout_s is not None and now >= limits.timeout_s:
+        if limits.timeout_s is not None and now + self._before >= limits.timeout_s:
             self._end("timeout")
         elif self._final_at is not None:
             if now - self._final_at >= limits.final_grace_s:
@@ -207,19 +231,27 @@ class Watch:
     def _begin(self, grace_s: float) -> None:
         """End what is left of its processes; after an exit that is what it started."""
         if self._ending is None:
-            if self._gone and (left := members(self.worker)):
-                self._facts.note(f"left {len(left)} process(es) running, which were ended")
-            self._ending = Ending(self.worker, grace_s)
+            leave_s = LEAVE_S if self._gone else 0.0
+            self._ending = Ending(self.worker, grace_s, leave_s=leave_s)
 
     def _step(self) -> Ended | None:
         if self._ending is None:
             return None
-        if not self._gone and self._cancelled() > 1:
-            self._ending.kill()
-        if not self._ending.step():
+        if not self._done:
+            if self._cancelled() > 1:
+                self._ending.kill()
+            if not self._ending.step():
+                return None
+            self._done = True
+            # Whoever still writes there is none of ours.
+            self._out.stop()
+            self._err.stop()
+        self._behind = self._drain()
+        if self._behind:
             return None
-        while self._drain():
-            pass
+        left = self._ending.told - {self.worker.pid}
+        if self._gone and left:
+            self._facts.note(f"left {len(left)} process(es) running, which were ended")
         for event in self._facts.close():
             self._take(event)
         return self._finish()
@@ -233,7 +265,7 @@ class Watch:
             code = -9
         final = self._facts.final
         failed = by != "final-grace" and (code != 0 or final is None or final.is_error)
-        late = self._classifier.finish(failed=failed)
+        late = self._ask(lambda it: self._classifier.finish(failed=it), failed)
         if late is not None:
             self._facts.notices.append(late)
         self._out.close()
@@ -243,7 +275,7 @@ class Watch:
             code,
             started_at=self._started_at,
             ended_at=datetime.now(UTC),
-            wall_s=round(time.monotonic() - self._began, 3),
+            wall_s=round(self._before + time.monotonic() - self._began, 3),
             survivors=self._ending.survivors if self._ending is not None else (),
         )
         return self._result
