@@ -145,7 +145,7 @@ class ConnectorProvider:
         connector = self._connector
         set_ = dict(connector.env)
         set_.update(_texts(settings.get("env"), f"providers.{connector.name}.env"))
-        drop = [*MARKERS, *connector.env_drop]
+        drop = [*MARKERS, *connector.caller_markers, *connector.env_drop]
         if account.pool != connector.name or not connector.home_default:
             home = self._home_of(account, settings)
             if connector.home_env and account.home:

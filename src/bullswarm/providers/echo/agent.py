@@ -141,7 +141,8 @@ class Worker:
             window, _, reset = rest.partition(" ")
             text = f"You've hit your {window} limit"
             if word == "limit-event":
-                self.emit("limit", status="rejected", window=window, resetsAt=reset or None)
+                at = int(reset) if reset.isdigit() else None
+                self.emit("limit", status="rejected", window=window, resetsAt=at)
             elif reset:
                 text += f" · resets {reset}"
             self.final(text, error=True, status=429)
