@@ -48,8 +48,9 @@ class Ending:
         self._term_at = self._since + leave_s
         self._kill_at = self._term_at + grace_s
         self._give_up_at = self._kill_at + KILL_S
+        self._asked = False
         if leave_s <= 0:
-            self._tell_group(signal.SIGTERM if grace_s > 0 else signal.SIGKILL)
+            self._asked = self._tell_group(signal.SIGTERM if grace_s > 0 else signal.SIGKILL)
 
     def kill(self) -> None:
         """No more grace."""
@@ -69,29 +70,31 @@ class Ending:
             return True
         if now >= self._kill_at:
             # Again at every step: a process may have been started since.
-            self._tell_group(signal.SIGKILL)
-            self._tell(signal.SIGKILL, left)
+            self._tell(signal.SIGKILL, left, grouped=self._tell_group(signal.SIGKILL))
         elif now >= self._term_at:
             # Once each: a second TERM means "at once" to many.
-            if self.worker.pid in left and self.worker.pid not in self.told:
-                self._tell_group(signal.SIGTERM)
-            self._tell(signal.SIGTERM, tuple(pid for pid in left if pid not in self.told))
+            new = tuple(pid for pid in left if pid not in self.told)
+            self._asked = self._asked or self._tell_group(signal.SIGTERM)
+            self._tell(signal.SIGTERM, new, grouped=self._asked)
         self._since = time.monotonic()
         return False
 
-    def _tell_group(self, number: signal.Signals) -> None:
+    def _tell_group(self, number: signal.Signals) -> bool:
+        """Tell the worker's group as one, which no fork escapes. Only while its leader is there is
+        the group's number surely its own."""
         if not alive(self.worker):
-            return
+            return False
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self.worker.pid, number)
             self.told.add(self.worker.pid)
             self.killed = self.killed or number == signal.SIGKILL
+            return True
+        return False
 
-    def _tell(self, number: signal.Signals, pids: tuple[int, ...]) -> None:
+    def _tell(self, number: signal.Signals, pids: tuple[int, ...], *, grouped: bool) -> None:
         for pid in pids:
             with contextlib.suppress(ProcessLookupError, PermissionError):
-                # The group was told as one, while its leader was there.
-                if self.worker.pid not in self.told or os.getpgid(pid) != self.worker.pid:
+                if not grouped or os.getpgid(pid) != self.worker.pid:
                     os.kill(pid, number)
                     self.killed = self.killed or number == signal.SIGKILL
             self.told.add(pid)

@@ -10,11 +10,13 @@ CHUNK = 256 * 1024
 class Tail:
     """New bytes of a growing file. The file may not be there yet, or be empty for ever."""
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, *, from_end: bool = False) -> None:
         self._path = path
         self._fd: int | None = None
         self._offset = 0
         self._end: int | None = None
+        if from_end:
+            self._offset = self._size()
 
     def read(self) -> bytes:
         """At most one chunk of what is new; empty where nothing is."""
@@ -30,6 +32,11 @@ class Tail:
             return b""
         self._offset += len(data)
         return data
+
+    def read_last(self) -> bytes:
+        """What is new, where it is more than a chunk only the end of it."""
+        self._offset = max(self._offset, self._size() - CHUNK)
+        return self.read()
 
     def stop(self) -> None:
         """Read no further than the file goes now."""

@@ -74,6 +74,9 @@ class Watch:
         self._loop = LoopGuard(limits.loop_repeats)
         self._out = Tail(worker.launch.stdout)
         self._err = Tail(worker.launch.stderr)
+        log = worker.launch.log_file
+        # It may hold other runs: only what is written from now on is this one's.
+        self._log = Tail(log, from_end=True) if log is not None else None
         self._began = time.monotonic()
         self._before = lived(worker)
         self._started_at = datetime.now(UTC) - timedelta(seconds=self._before)
@@ -211,11 +214,17 @@ class Watch:
             allowed = limits.silence_s if self._spoke else limits.startup_silence_s
             where = "" if self._spoke else " since it started"
             if now - self._last_byte >= allowed:
-                self._facts.note(f"silent for {now - self._last_byte:.0f} s{where}")
-                self._end("stalled")
+                self._stalled(f"silent for {now - self._last_byte:.0f} s{where}")
             elif now - self._last_progress >= allowed * RETRY_FACTOR:
-                self._facts.note(f"no progress for {now - self._last_progress:.0f} s{where}")
-                self._end("stalled")
+                self._stalled(f"no progress for {now - self._last_progress:.0f} s{where}")
+
+    def _stalled(self, why: str) -> None:
+        self._facts.note(why)
+        if self._log is not None:
+            # Some write the reason into their log alone, and wait in silence.
+            for line in self._facts.stderr(self._log.read_last()):
+                self._noticed(self._ask(self._classifier.feed_stderr, line))
+        self._end("stalled")
 
     def _end(
         self, by: EndedBy, *, grace_s: float | None = None, wait_s: float | None = None
@@ -270,6 +279,8 @@ class Watch:
             self._facts.notices.append(late)
         self._out.close()
         self._err.close()
+        if self._log is not None:
+            self._log.close()
         self._result = self._facts.ended(
             by,
             code,
