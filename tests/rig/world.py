@@ -184,6 +184,28 @@ class World:
         self.env |= {"GEMINI_API_KEY": key, "GOOGLE_GEMINI_BASE_URL": self.rig.url}
         return "gemini"
 
+    def echo(self, *names: str) -> list[str]:
+        """Fixture pools that obey ``echo:`` lines in the prompt; their names."""
+        homes = {}
+        for name in names:
+            folder = self.root / "echo" / name
+            folder.mkdir(parents=True, exist_ok=True)
+            homes[name] = str(folder)
+        state = self.bull / "state.json"
+        known = json.loads(state.read_text()) if state.exists() else {}
+        echo = known.setdefault("providers", {}).setdefault("echo", {})
+        echo["enabled"] = True
+        echo["homes"] = list(dict.fromkeys([*echo.get("homes", []), *homes.values()]))
+        known.setdefault("config", {}).setdefault("workerCap", 64)
+        known.setdefault("admission", {}).setdefault("capPerPool", 100)
+        state.write_text(json.dumps(known))
+        return [f"echo:{name}" for name in names]
+
+    def meter(self, name: str, *windows: dict[str, Any]) -> None:
+        """What an echo pool's meter reads."""
+        path = self.root / "echo" / name / "meter.json"
+        path.write_text(json.dumps({"windows": list(windows)}))
+
     def _on_path(self, cli: str) -> None:
         folder = str(cli_folder(cli))
         if folder not in self.env["PATH"].split(os.pathsep):

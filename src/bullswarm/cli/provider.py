@@ -75,7 +75,7 @@ def scaffold(ctx: click.Context, name: str, json: bool) -> int:
     if json:
         print_json({"folder": str(folder)})
     else:
-        click.echo(f"{folder}: edit connector.json, then 'bullswarm provider validate {name}'")
+        click.echo(f"{folder}: edit connector.toml, then 'bullswarm provider validate {name}'")
     return 0
 
 

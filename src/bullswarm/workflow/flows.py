@@ -145,7 +145,9 @@ def _record(n: int, event: str, state: states.RunState) -> None:
         if state.phase != "running":
             _carrier().leave_line()
         if event:
-            folder.append_event(n, decode_event(event))
+            taken = decode_event(event)
+            folder.append_event(n, taken)
+            folder.taken(taken.id)
 
     _or_crash(write)
 

@@ -204,6 +204,11 @@ class RunFolder:
                 except msgspec.DecodeError:
                     path.rename(path.with_suffix(".unreadable"))
 
+    def taken(self, event_id: str) -> None:
+        """The message was taken in."""
+        for path in self.inbox.glob(f"*-{safe(event_id)}.json"):
+            path.unlink(missing_ok=True)
+
     def answer(self, reply: Reply) -> None:
         self.replies.mkdir(mode=0o700, exist_ok=True)
         atomic_write(self.replies / f"{safe(reply.event_id)}.json", msgspec.json.encode(reply))

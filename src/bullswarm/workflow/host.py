@@ -150,12 +150,13 @@ def _engine(carrier: Carrier, generation: int) -> str:
         done.set()
 
     threading.Thread(target=wait, daemon=True).start()
+    sent: set[str] = set()
     seen = carrier.app.store.version()
     while not done.is_set():
         if stop.is_set():
             # The workers go on; the next process finds them.
             os._exit(0)
-        _deliver(carrier, flow_id)
+        _deliver(carrier, flow_id, sent)
         seen = _wake_held(carrier, flow_id, seen)
         time.sleep(MAIL_S)
     (carrier.folder.path / f"finished-{generation}").touch(mode=0o600)
@@ -163,11 +164,13 @@ def _engine(carrier: Carrier, generation: int) -> str:
     return phases[0]
 
 
-def _deliver(carrier: Carrier, flow_id: str) -> None:
-    """What callers put into the mailbox, into the run's own durable one."""
-    for path, event in carrier.folder.mail():
-        _send(flow_id, event)
-        path.unlink(missing_ok=True)
+def _deliver(carrier: Carrier, flow_id: str, sent: set[str]) -> None:
+    """What callers put into the mailbox, into the run's own durable one. A message stays until it
+    was taken in: one that comes as the run ends is there for who opens the run again."""
+    for _, event in carrier.folder.mail():
+        if event.id not in sent:
+            _send(flow_id, event)
+            sent.add(event.id)
 
 
 def _wake_held(carrier: Carrier, flow_id: str, seen: int) -> int:
@@ -185,7 +188,7 @@ def _send(flow_id: str, event: Event) -> None:
 
     from bullswarm.workflow.flows import TOPIC
 
-    DBOS.send(flow_id, encode_event(event).decode(), TOPIC, idempotency_key=event.id)
+    DBOS.send(flow_id, encode_event(event).decode(), TOPIC, idempotency_key=f"{flow_id} {event.id}")
 
 
 def _record(app: App, carrier: Carrier, phase: str) -> None:

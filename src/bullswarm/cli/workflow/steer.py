@@ -46,7 +46,7 @@ def resume(ctx: click.Context, run: str, json: bool) -> int:
             note(text)
         return 1
     started = control.start_kernel(app, folder)
-    if state is not None and state.paused:
+    if state is not None and state.phase == "paused":
         return tell(app, folder, lambda id, at: Resumed(id=id, at=at), json=json, done="resumed")
     text = "carried on" if started else "a kernel carries this run already"
     if json:
