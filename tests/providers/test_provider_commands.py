@@ -236,3 +236,11 @@ def test_models_carry_family_and_latency(tmp_path: Path) -> None:
     models = {m.name: (m.family, m.latency) for m in registry.get("claude-code").models(account)}
     assert models["opus"] == ("opus", "slow")
     assert models["haiku"] == ("haiku", "fast")
+    assert models["claude-opus-4-8"] == ("opus", "slow")
+
+
+def test_settings_may_add_models(tmp_path: Path) -> None:
+    registry = load(person(tmp_path, "claude"), {"claude-code": {"models": ["new-1", "opus"]}})
+    names = [m.name for m in registry.get("claude-code").models(Account(pool="p", provider="q"))]
+    assert names.count("opus") == 1
+    assert names[-1] == "new-1"

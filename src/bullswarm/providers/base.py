@@ -189,9 +189,17 @@ class ConnectorProvider:
     """The provider's settings as the registry loaded them."""
 
     def models(self, account: Account) -> tuple[Model, ...]:
-        return tuple(
-            Model(name=m.name, family=m.family, latency=m.latency) for m in self._connector.models
-        )
+        """The connector's models, and those the setting ``models`` (a list of names) adds: a CLI
+        that lists some takes no others."""
+        known = {
+            m.name: Model(name=m.name, family=m.family, latency=m.latency)
+            for m in self._connector.models
+        }
+        more = self.settings_seen.get("models")
+        for name in more if isinstance(more, list) else ():
+            if isinstance(name, str):
+                known.setdefault(name, Model(name=name))
+        return tuple(known.values())
 
     def _home_env(
         self, home: Home, env: Mapping[str, str], settings: Mapping[str, Any]

@@ -11,7 +11,7 @@ import re
 import sys
 import time
 
-PAUSE_S = 0.25
+PAUSE_S = 0.15
 SPENT_PCT = {300: 1.5, 10080: 0.4, 43200: 0.1}
 """What a task costs, in points of a window of so many minutes."""
 
