@@ -271,3 +271,25 @@ def test_gemini_failures_keep_type_and_words() -> None:
         "FatalAuthenticationError",
         True,
     )
+
+
+@pytest.mark.parametrize(
+    ("fixture", "answer"),
+    [
+        ("gemini-tool", "It says hello."),
+        ("codex-tool", "new.txt is there."),
+        ("opencode-tool", "There is one file."),
+        ("qwen-tool", "It says hello."),
+        ("claude-tool", "There is one file."),
+    ],
+)
+def test_the_watcher_gets_the_whole_answer_of_every_cli(fixture: str, answer: str) -> None:
+    from bullswarm.dispatch.facts import Facts
+
+    cli = fixture.partition("-")[0]
+    provider = Registry.load(None, {}, {}, entry_points=False).get(NAMES.get(cli, cli))
+    facts = Facts(provider.read_event, text_mode=False)
+    facts.stdout((FIXTURES / f"{fixture}.jsonl").read_bytes())
+    now = at(1796107596)
+    ended = facts.ended("exit", 0, started_at=now, ended_at=now, wall_s=1.0, survivors=())
+    assert ended.answer == answer
