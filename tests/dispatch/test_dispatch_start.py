@@ -71,6 +71,13 @@ except AlreadyStarted:
 def test_the_exit_status_is_the_workers(tmp_path: Path, script: str, code: int) -> None:
     ended = run(sh(tmp_path, script))
     assert (ended.ended_by, ended.exit_code, ended.notes) == ("exit", code, ())
+    assert ended.stderr_tail == ""
+
+
+def test_a_worker_gets_its_three_streams_and_no_more(tmp_path: Path) -> None:
+    ended = run(sh(tmp_path, "ls /proc/self/fd; echo said >&2"), text_mode=True)
+    assert ended.answer.split() == ["0", "1", "2", "3"]  # the last is the listing's own
+    assert ended.stderr_tail == "said\n"
 
 
 @pytest.mark.parametrize("text", ["", "7", "x\n", "\n", "²\n"])

@@ -31,6 +31,7 @@ CLAIMING_S = 1.0
 _CLAIMED = 125
 
 # Traps, not ignores: a signal that is ignored would be ignored by the command, too.
+# What the shell itself says ("Terminated") does not belong into the worker's stderr.
 # The worker's own files get the umask it would have had without us; ours are private.
 _SHIM = """
 mask=$(umask)
@@ -42,7 +43,8 @@ out=$2
 shift 2
 trap : TERM INT HUP
 umask "$mask"
-"$@"
+exec 3>&2 2> /dev/null
+(exec "$@" 2>&3 3>&-)
 code=$?
 umask 077
 printf '%s\\n' "$code" > "$out"
