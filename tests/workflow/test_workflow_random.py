@@ -127,7 +127,8 @@ class World:
     def check(self) -> None:
         state = self.state
         active = [s for s in state.steps.values() if s.status in ACTIVE]
-        assert len(active) <= state.program.options.concurrency
+        working = [s for s in active if s.status != "merging"]
+        assert len(working) <= self.width()
         for i, one in enumerate(active):
             for other in active[i + 1 :]:
                 assert overlap(one.owns, other.owns) is None
@@ -144,7 +145,12 @@ class World:
             assert len(hard) <= 2, [a.failure_kind for a in hard]
         if state.phase in ENDED:
             assert not active
+            # A partial end always names somebody or something that can be steered.
+            assert state.phase != "partial" or count.needs_caller or state.stopped_by
             assert (state.phase == "completed") == (complete(state) and state.phase != "cancelled")
+
+    def width(self) -> int:
+        return self.state.program.options.concurrency
 
     def act(self) -> None:
         """Answer one outstanding command."""
@@ -233,7 +239,8 @@ class World:
     def meddle(self) -> None:
         """The caller says something, sensible or not."""
         rng = self.rng
-        names = [*self.state.steps, "R1", "R2", "nobody"]
+        needy = [n for n, s in self.state.steps.items() if s.status == "needs-caller"]
+        names = needy if needy and rng.random() < 0.7 else [*self.state.steps, "R1", "R2", "none"]
         name = rng.choice(names)
         roll = rng.randint(0, 9)
         if roll == 0:
@@ -250,7 +257,7 @@ class World:
             self.revise(name)
         elif roll == 8:
             self.send(ev.Released)
-        elif rng.random() < 0.3:
+        elif rng.random() < 0.06:
             self.send(ev.CancelRequested, level=rng.randint(1, 2))
 
     def revise(self, name: str) -> None:

@@ -130,7 +130,7 @@ def fail(
     found = draft.steps[name]
     tried = [_tried(a) for a in found.attempts[found.cycle :] if a.spent]
     following = after(tried, mode=draft.base.limits_mode, repeatable=not draft.is_act(name))
-    if _waits_for_reset(draft, kind, outcome):
+    if _waits_for_reset(draft, name, kind, outcome):
         _wait(draft, name, outcome)
     elif following.action == "done":
         needs_caller(draft, name, kind, _with_reason(why, following, kind))
@@ -243,7 +243,9 @@ def _tried(attempt: AttemptState) -> Tried:
     )
 
 
-def _waits_for_reset(draft: Draft, kind: StepFailure, outcome: Outcome | None) -> bool:
+def _waits_for_reset(draft: Draft, name: str, kind: StepFailure, outcome: Outcome | None) -> bool:
+    if draft.is_act(name) and draft.steps[name].attempts[-1].started:
+        return False
     return (
         draft.base.limits_mode == "wait"
         and kind == "unavailable"

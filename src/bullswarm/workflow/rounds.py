@@ -94,9 +94,13 @@ def _next_round(draft: Draft, root: str, failing: tuple[Verdict, ...]) -> None:
         free += 1
     fix_id, review_id = f"{root}-fix-{free}", f"{root}-review-{free + 1}"
     judged = [v.id for v in failing]
-    # The fixes of earlier rounds work on the same items; what they own is what the writers own.
-    authors = [w for item in judged for w in draft.writers(item) if not draft.steps[w].root]
-    authors = [w for w in dict.fromkeys(authors) if not draft.is_act(w)]
+    # The fixes of earlier rounds own nothing of their own, and work that only comes after the
+    # review was not judged.
+    authors = [
+        w
+        for w in dict.fromkeys(w for item in judged for w in draft.writers(item))
+        if draft.steps[w].status in PASSED and not draft.steps[w].root and not draft.is_act(w)
+    ]
     known = {r.id for r in draft.base.requirements}
     fix = Step(
         id=fix_id,

@@ -100,7 +100,9 @@ def _start_ready(draft: Draft) -> None:
 def _start(draft: Draft, name: str) -> bool:
     """Start a step; False where no other could start either."""
     active = draft.active()
-    if len(active) >= draft.options.concurrency:
+    # A merge takes no worker, and the caller may ask for one at any time.
+    busy = [n for n in active if draft.steps[n].status != "merging"]
+    if len(busy) >= draft.options.concurrency:
         return False
     step = draft.steps[name]
     if _owned_by_others(draft, step, active):

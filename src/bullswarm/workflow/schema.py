@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from bullswarm.workflow.program import Program
+from bullswarm.workflow.program import Program, as_document
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 ID = "urn:bullswarm:program:3"
@@ -25,7 +25,8 @@ def program_schema() -> dict[str, Any]:
         "description": top["properties"]["$schema"]["description"],
         "type": "string",
     }
-    return {"$schema": DIALECT, "$id": ID, **top, "$defs": parts}
+    made = as_document({"$schema": DIALECT, "$id": ID, **top, "$defs": parts})
+    return dict(made)
 
 
 def text() -> str:

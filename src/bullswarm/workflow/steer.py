@@ -218,10 +218,7 @@ def _accept_requirement(draft: Draft, item: str, reason: str) -> str:
 
 
 def _choose(draft: Draft, items: list[str], reason: str) -> None:
-    known = {r.id for r in draft.base.requirements}
-    draft.change(
-        choices={**draft.base.choices, **{i: reason for i in items if i in known}},
-    )
+    draft.change(choices={**draft.base.choices, **dict.fromkeys(items, reason)})
 
 
 def _close(draft: Draft, root: str, reason: str) -> None:

@@ -151,6 +151,12 @@ def _review(step: Step, at: str, steps: dict[str, Step]) -> Iterator[Fault]:
         return
     if role_of(step) != "check":
         yield Fault(f"{at}.role", f"a review is a check, not {role_of(step)!r}", "role: check")
+    if step.workspace == "own":
+        yield Fault(
+            f"{at}.workspace",
+            "a review looks at the work where it is and has nothing to merge",
+            "workspace: shared",
+        )
     if step.answer_schema is not None:
         yield Fault(
             f"{at}.answerSchema",
