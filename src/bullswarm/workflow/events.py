@@ -134,8 +134,9 @@ class CancelRequested(Happened, frozen=True, kw_only=True):
 
 
 class StepRerun(Happened, frozen=True, kw_only=True):
-    """The caller wants a step done again; ``dependents`` also what was built on it (never an
-    ``act`` step). The reviews that judge it follow in any case."""
+    """The caller wants a step done again; ``dependents`` also what was built on it. The reviews
+    that judge it, and what failed on its results, follow in any case; an ``act`` step that may
+    have acted never does."""
 
     step: str
     reason: str

@@ -172,9 +172,9 @@ class StepState(Value, frozen=True, kw_only=True):
 class RunState(Value, frozen=True, kw_only=True):
     """A run. ``revision`` counts the plan's revisions from 1. ``generated`` are the steps that the
     kernel made; ``deps`` is what every step waits for. ``verdicts`` are, by review, its last ones;
-    a next round's replace the first's. ``choices`` is what the caller accepted though a review fails
-    it, with the reason. ``stopped_by`` is the limit that keeps new work from starting. ``seen`` are the
-    ids of the events taken in, each with its number.
+    a next round's replace the first's. ``choices`` is what the caller accepted though a review
+    fails it, with the reason. ``stopped_by`` is the limit that keeps new work from starting.
+    ``seen`` are the ids of the events taken in, each with its number.
     """
 
     run_id: str

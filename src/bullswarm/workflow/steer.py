@@ -114,22 +114,32 @@ def rerun_refusal(draft: Draft, name: str) -> str:
 
 
 def apply_rerun(draft: Draft, name: str, reason: str, *, dependents_too: bool = False) -> None:
-    """Put a step back to its start, with the reviews that judged it, and on request with what was
-    built on it."""
+    """Put a step back to its start.
+
+    With it go the reviews that judged it, what failed on its results, and on request what was
+    built on them; but never an outward action that may have happened.
+    """
     reset(draft, name, f"rerun: {reason}")
-    follow = list(_reviews_of(draft, name))
-    if dependents_too:
-        follow += [d for d in dependents(draft.base.deps, name) if not draft.is_act(d)]
-    for other in dict.fromkeys(follow):
-        found = draft.steps[other]
-        if other == name or found.root is not None:
-            continue
-        if found.status in (*PASSED, "needs-caller") or (found.rounds and found.attempts):
+    if draft.steps[name].root is not None:
+        # The review that it belongs to waits for it anyway.
+        return
+    again = (*PASSED, "needs-caller") if dependents_too else ("needs-caller",)
+    after = [
+        other
+        for other in dependents(draft.base.deps, name)
+        if draft.steps[other].status in again and not _may_have_acted(draft, other)
+    ]
+    for other in (name, *after):
+        if draft.steps[other].root is None and other != name:
             reset(draft, other, f"rerun: {name} is done again")
-            if dependents_too:
-                for review in _reviews_of(draft, other):
-                    if draft.steps[review].status in (*PASSED, "needs-caller"):
-                        reset(draft, review, f"rerun: {other} is done again")
+        for review in _reviews_of(draft, other):
+            found = draft.steps[review]
+            if found.status in (*PASSED, "needs-caller") or found.rounds:
+                reset(draft, review, f"rerun: {other} is done again")
+
+
+def _may_have_acted(draft: Draft, name: str) -> bool:
+    return draft.is_act(name) and any(a.started for a in draft.steps[name].attempts)
 
 
 def reset(draft: Draft, name: str, reason: str) -> None:
