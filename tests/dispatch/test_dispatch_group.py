@@ -10,7 +10,7 @@ import msgspec
 from dispatchkit import QUICK, finish, python, run, runs, sh, until, watch_of
 
 from bullswarm.dispatch import end_group, members, start, supervise_many
-from bullswarm.dispatch.table import Row, Table
+from bullswarm.dispatch.table import Looks, Row, Table
 from bullswarm.dispatch.types import Worker
 
 DAEMON = """
@@ -139,6 +139,20 @@ def test_whose_session_it_is(tmp_path: Path) -> None:
     assert of(0.0, Row(60, 60, 9.0, mine)) == (60,)
     assert of(0.0, Row(51, 50, 9.0, mine), Row(52, 50, 9.0, nobody)) == (51, 52)
     assert of(0.0, Row(60, 60, 9.0, frozenset({"mine2"}))) == ()
+
+
+def test_looks_are_shared_and_take_a_small_part_of_the_time() -> None:
+    looks = Looks()
+    before = time.monotonic()
+    first = looks.look(before)
+    assert first is not None
+    assert first.taken_at >= before
+    # Whoever began before it was taken can use it; who began since has to wait for the next.
+    assert looks.look(before) is first
+    assert looks.look(time.monotonic()) is None
+    assert looks.look(time.monotonic(), at_once=True) is not first
+    began = time.monotonic()
+    assert until(lambda: looks.look(began)).taken_at >= began
 
 
 def test_many_are_watched_by_one_and_each_has_its_own_end(tmp_path: Path) -> None:
