@@ -9,6 +9,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from types import TracebackType
 
+from bullswarm.meters.history import file_name
+
 
 class Leases:
     """Exclusive locks by key, each a file in one folder; they end with the process that holds them.
@@ -45,10 +47,7 @@ class Leases:
         self._held.clear()
 
     def _take(self, key: str, deadline: float) -> None:
-        import hashlib
-
-        name = hashlib.sha256(key.encode()).hexdigest()[:24]
-        fd = os.open(self._folder / name, os.O_RDWR | os.O_CREAT, 0o600)
+        fd = os.open(self._folder / file_name(key), os.O_RDWR | os.O_CREAT, 0o600)
         while True:
             try:
                 fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
