@@ -60,7 +60,7 @@ class World:
 
     def __post_init__(self) -> None:
         for folder in (self.home, self.work, self.bull):
-            folder.mkdir(parents=True, exist_ok=True)
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         node = shutil.which("node")
         path = [str(Path(node).parent)] if node else []
         self.env = {
