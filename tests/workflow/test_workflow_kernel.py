@@ -56,17 +56,16 @@ def test_the_longest_chain_starts_first() -> None:
 
 
 def test_owners_of_one_path_never_run_at_once() -> None:
-    files = {"type": "files", "paths": ["x"]}
     run = Run(
-        step("a", deliverable=files, requirements=["R1"]),
+        step("a", deliverable=FILE, requirements=["R1"]),
         review("r", "R1"),
-        step("b", "r", deliverable={"type": "files", "paths": ["x/y"]}),
+        step("b", "a", deliverable={"type": "files", "paths": ["x/y"]}),
         goal="1. one",
     )
-    run.ended("a")
-    run.says("r", R1=False)
-    fix = run.of("r-fix-1")
-    assert fix.owns == ("x",) and run.status("b") == "pending"
+    assert sorted(starts(run.ended("a"))) == ["b", "r"]
+    # The fix would write what b is writing.
+    assert starts(run.says("r", R1=False)) == [] and run.status("r-fix-1") == "pending"
+    assert starts(run.ended("b")) == ["r-fix-1"]
 
 
 @pytest.mark.parametrize("kind", ["process", "provider", "stalled"])
@@ -173,6 +172,13 @@ def test_an_act_step_whose_worker_started_is_never_repeated(kind: str) -> None:
     assert any("may have acted" in c.label for c in notices(commands)[0].choices)
     again = only(run.make(ev.StepRerun, step="a", reason="it did not act"), StartAttempt)
     assert again.n == 2 and not again.repeatable
+
+
+def test_an_act_step_that_started_is_not_put_off_to_a_reset_either() -> None:
+    run = Run(step("a", role="act"), mode="wait")
+    run.started("a")
+    run.fails("a", "unavailable", retry_at=NOW + timedelta(hours=1))
+    assert run.status("a") == "needs-caller"
 
 
 def test_an_act_step_whose_checks_fail_is_not_repeated_either() -> None:

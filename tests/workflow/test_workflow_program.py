@@ -23,7 +23,7 @@ from bullswarm.workflow.defaults import (
     routing_of,
     tables,
 )
-from bullswarm.workflow.graph import dependencies, heights, judged, order
+from bullswarm.workflow.graph import cycles, dependencies, heights, judged, order
 from bullswarm.workflow.program import ROLES, Kind, Program, Step
 from bullswarm.workflow.requirements import clauses, requirements_of
 from bullswarm.workflow.shape import faults_of
@@ -204,6 +204,17 @@ def test_a_review_waits_for_the_work_it_judges() -> None:
     assert deps["polish"] == ("r",)
     assert order(deps)[-1] == "polish"
     assert heights(deps) == {"a": 2, "b": 2, "r": 1, "polish": 0}
+
+
+def test_two_reviews_that_wait_for_each_others_work_make_no_cycle() -> None:
+    steps = program(
+        review("r1", "R1"),
+        review("r2", "R2"),
+        step("a", "r2", requirements=["R1"]),
+        step("b", "r1", requirements=["R2"]),
+        goal="1. one\n2. two",
+    ).steps
+    assert cycles(dependencies(steps)) == ()
 
 
 def test_a_judged_step_stands_for_its_requirements() -> None:

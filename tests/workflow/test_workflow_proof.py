@@ -207,6 +207,29 @@ def test_an_accepted_requirement_settles_the_review_that_fails_it() -> None:
     assert label(run, "r") == "choice"
 
 
+def test_every_failing_requirement_needs_its_own_acceptance() -> None:
+    run = reviewed(options={"verifyRounds": 0})
+    run.says("r", R1=False, R2=False)
+    assert finish(run.make(ev.StepAccepted, target="R2", reason="x")).state == "partial"  # type: ignore[union-attr]
+    assert run.status("r") == "needs-caller" and standing(run) == ["failing", "choice"]
+    end = finish(run.make(ev.StepAccepted, target="r", reason="all of it"))
+    assert end is not None and end.state == "completed" and standing(run) == ["choice", "choice"]
+
+
+def test_one_review_that_fails_a_requirement_outweighs_one_that_passes_it() -> None:
+    run = Run(
+        step("w", requirements=["R1"]),
+        review("r", "R1"),
+        review("q", "R1"),
+        goal="1. one",
+        options={"verifyRounds": 0},
+    )
+    run.ended("w")
+    run.says("r", R1=True)
+    run.says("q", R1=False)
+    assert standing(run) == ["failing"] and label(run, "w") == "finished · unproven"
+
+
 def test_a_writer_that_is_done_again_is_reviewed_again() -> None:
     run = reviewed()
     run.says("r", R1=True, R2=True)

@@ -117,15 +117,18 @@ def heights(deps: Deps) -> dict[str, int]:
 
 
 def order(deps: Deps) -> tuple[str, ...]:
-    """The steps with every one after what it waits for; the given order where that is free."""
+    """The steps with every one after what it waits for; the given order where that is free. Ends
+    even where the graph has a cycle."""
     done: dict[str, None] = {}
+    open_: set[str] = set()
     for root in deps:
         stack = [(root, 0)]
         while stack:
             name, at = stack.pop()
             needs = deps[name]
-            if name in done:
+            if name in done or (at == 0 and name in open_):
                 continue
+            open_.add(name)
             if at < len(needs):
                 stack.append((name, at + 1))
                 if needs[at] not in done:
