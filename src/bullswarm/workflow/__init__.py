@@ -1,8 +1,8 @@
 """Workflows: a program of steps, checked before it starts, carried by a pure reducer.
 
-For authors: ``validate.validate``, ``contract.contract``. The kernel: ``start`` and ``advance``. What
-a run has come to: ``result.result``, ``summary``. Functions that are called like their module are
-imported from it. The durable engine is imported by who runs it, never from here.
+For authors: ``validate.validate``, ``contract.contract``. The kernel: ``start`` and ``advance``.
+What a run has come to: ``result.result``, ``summary``. Functions that are called like their module
+are imported from it. The durable engine is imported by who runs it, never from here.
 """
 
 from __future__ import annotations
