@@ -493,3 +493,42 @@ def test_what_the_worker_says_or_reads_never_counts(text: str, kind: Any) -> Non
 def test_no_event_makes_it_crash_or_name_a_past(event: Event) -> None:
     notice = make().feed(event)
     assert notice is None or notice.resets_at is None or notice.resets_at >= NOW
+
+
+# --- a CLI's log on stderr ---
+
+LOGGED = r"level=ERROR .*\bsmall=false .*\berror\.error=\"(?P<text>(?:[^\"\\]|\\.)*)\""
+
+
+def log_line(error: str, small: str = "false") -> str:
+    return (
+        'timestamp=2026-12-01T05:18:11.689Z level=ERROR run=641c message="stream error" '
+        f'providerID=rig small={small} agent=build error.error="{error}"'
+    )
+
+
+@pytest.mark.parametrize(
+    ("line", "kind"),
+    [
+        (log_line("AI_APICallError: The usage limit has been reached"), "quota"),
+        (log_line("AI_RetryError: Failed after 3 attempts. Last error: Overloaded"), None),
+        (log_line("AI_APICallError: Overloaded"), "overloaded"),
+        # The model that names the session is another one.
+        (log_line("AI_APICallError: The usage limit has been reached", small="true"), None),
+        ('level=ERROR message="Failed to fetch models.dev"', None),
+    ],
+)
+def test_a_log_line_is_read_as_what_the_provider_said_in_it(line: str, kind: str | None) -> None:
+    found = make(stderr_text=LOGGED).feed_stderr(line)
+    assert (found.kind if found else None) == kind
+    if kind == "quota":
+        assert found is not None and found.certain
+
+
+@pytest.mark.parametrize(("pause", "named"), [(1.0, 1.0), (600.0, 600.0), (0.6235, None)])
+def test_a_pause_that_a_cli_chose_for_itself_is_no_word_of_its_provider(
+    pause: float, named: float | None
+) -> None:
+    event = Event(kind="retry", status=429, code="rate_limit", retry_after_s=pause, attempt=1)
+    found = make().feed(event)
+    assert found is not None and found.kind == "throttle" and found.wait_s == named

@@ -82,8 +82,8 @@ def command(
             "opencode",
             {"lane": "analyze", "model": "a/b", "effort": "high", "resume_session": "s"},
             [
-                *["run", "--format", "json", "--model", "a/b", "--variant", "high"],
-                *["--agent", "plan", "--session", "s"],
+                *["run", "--format", "json", "--print-logs", "--log-level", "ERROR"],
+                *["--model", "a/b", "--variant", "high", "--agent", "plan", "--session", "s"],
             ],
         ),
         (

@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import Any
 
 import click
+from msgspec import structs
 
 from bullswarm.cli.common import as_json, home_of
 from bullswarm.cli.output import print_json, span, table, when
@@ -17,9 +18,12 @@ from bullswarm.cli.output import print_json, span, table, when
 def assignments(ctx: click.Context, json: bool) -> int:
     """Show every agent in flight, and what waits for a slot, a reset or room."""
     from bullswarm.runs.app import App
+    from bullswarm.runs.orphans import is_orphan, words
 
     app = App.open(home=home_of(ctx))
-    agents = app.store.agents()
+    agents = tuple(
+        structs.replace(a, why=words(a)) if is_orphan(a) else a for a in app.store.agents()
+    )
     if json:
         print_json({"at": app.now(), "assignments": agents})
         return 0
@@ -60,6 +64,10 @@ def cancel(ctx: click.Context, id: str, kill: bool, json: bool) -> int:
 
     app = App.open(home=home_of(ctx))
     found = app.store.cancel(id, 2 if kill else 1)
+    if found:
+        from bullswarm.runs.orphans import end_orphans
+
+        end_orphans(app, found, kill=kill)
     if json:
         print_json({"cancelled": found})
     elif found:

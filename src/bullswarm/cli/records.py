@@ -20,6 +20,8 @@ def runs(ctx: click.Context, limit: int, json: bool) -> int:
     from bullswarm.runs.app import App
 
     app = App.open(home=home_of(ctx))
+    # A run whose process was killed must not look as if it were still going.
+    app.store.reconcile()
     records = app.store.runs(limit)
     if json:
         print_json({"runs": records})

@@ -116,6 +116,7 @@ class Facts:
         ended_at: datetime,
         wall_s: float,
         survivors: tuple[int, ...],
+        jumped: bool = False,
     ) -> Ended:
         if self._out.truncated:
             self.note(f"{self._out.truncated} line(s) were too long and left out")
@@ -144,6 +145,7 @@ class Facts:
             stdout_tail=self._stdout_tail,
             notes=tuple(self._notes),
             survivors=survivors,
+            jumped=jumped,
         )
 
     def _answer(self) -> str:

@@ -115,6 +115,7 @@ class Ended(Value, frozen=True, kw_only=True):
 
     ``exit_code`` is None where no status could be had; negative for a signal, as in ``subprocess``.
     ``answer`` is the final text (or the last assistant text where there was no final event).
+    ``jumped``: the machine slept or its clock was set meanwhile.
     """
 
     ended_by: EndedBy
@@ -137,6 +138,7 @@ class Ended(Value, frozen=True, kw_only=True):
     stdout_tail: str = ""
     notes: tuple[str, ...] = ()
     survivors: tuple[int, ...] = ()
+    jumped: bool = False
 
 
 class Launch(Value, frozen=True, kw_only=True):

@@ -288,6 +288,7 @@ class Watch:
             ended_at=datetime.now(UTC),
             wall_s=round(self._before + time.monotonic() - self._began, 3),
             survivors=self._ending.survivors if self._ending is not None else (),
+            jumped=self._clocks.jumps > 0,
         )
         return self._result
 

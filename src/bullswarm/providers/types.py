@@ -99,6 +99,8 @@ class Connector(Declared, frozen=True, kw_only=True):
     ``caller_markers`` are variables that the CLI sets for the commands it runs.
     ``start_gap_s`` keeps starts on one login home that many seconds apart: CLIs rewrite their own
     files as they start. ``auth_signatures`` are extra phrases for a dead upstream credential.
+    ``stderr_text`` is a regular expression with a group ``text``: what the provider said, in a line
+    of the CLI's log on stderr.
     """
 
     name: str
@@ -131,6 +133,7 @@ class Connector(Declared, frozen=True, kw_only=True):
     stream: Stream = Stream()
     phrases: Phrases = Phrases()
     auth_signatures: tuple[str, ...] = ()
+    stderr_text: str | None = None
     early_kill: EarlyKill = EarlyKill()
     silence: Silence = Silence()
     caller_markers: tuple[str, ...] = ()

@@ -192,7 +192,10 @@ def _watch(
         worker,
         read_event=provider.read_event,
         classifier=Classifier(
-            phrases=phrases_of(connector), early_kill=connector.early_kill, now=app.now
+            phrases=phrases_of(connector),
+            early_kill=connector.early_kill,
+            now=app.now,
+            stderr_text=connector.stderr_text,
         ),
         limits=Limits(
             timeout_s=spec.timeout_s,
@@ -258,7 +261,7 @@ def _judged(
         out_file=out_file,
         stream_file=str(files.stream) if files.stream.exists() else None,
         changes=changes,
-        notes=(*ended.notes, *judgement.notes),
+        notes=tuple(dict.fromkeys((*ended.notes, *judgement.notes))),
         reason=reason,
     )
     return Outcome(

@@ -9,6 +9,7 @@ import msgspec
 
 from bullswarm.errors import BullswarmError
 from bullswarm.runs.app import App
+from bullswarm.runs.orphans import is_orphan, words
 
 
 class Finding(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
@@ -70,7 +71,17 @@ def _store(app: App) -> list[Finding]:
     except BullswarmError as error:
         return [Finding(what="store", ok=False, text=str(error))]
     text = f"{len(agents)} in flight or in line, {len(benches)} benched"
-    return [Finding(what="store", ok=True, text=text)]
+    lost = app.store.reconcile()
+    found = [Finding(what="store", ok=True, text=text)]
+    found += [
+        Finding(what=f"run {run}", ok=True, text="its process died; marked as lost") for run in lost
+    ]
+    found += [
+        Finding(what=f"agent {agent.id}", ok=False, text=words(agent))
+        for agent in agents
+        if is_orphan(agent)
+    ]
+    return found
 
 
 def _providers(app: App) -> list[Finding]:

@@ -116,7 +116,15 @@ class _Run:
             if isinstance(placed, NotPlaced):
                 return self._not_placed(placed)
             outcome = self._attempt(placed, prompt, following)
-            following = after(self.tried, mode=self.mode, retries=self.task.retries)
+            following = after(
+                self.tried,
+                mode=self.mode,
+                retries=self.task.retries,
+                backoff_s=self.app.settings.limits.throttle_pauses_seconds,
+            )
+            if outcome.ended.jumped:
+                # The machine slept, or its clock was set: no reading is as fresh as it looks.
+                following = msgspec.structs.replace(following, reread=True)
             self._learn(outcome, placed, following)
             if following.action == "done":
                 return self._verdict(outcome, following)
@@ -420,6 +428,7 @@ def _want(
         purpose=purpose_of(task.prompt),
         priority=task.priority,
         wait_for_reset=mode == "wait",
+        wait_margin_s=app.settings.limits.wait_margin_seconds,
         fresh=following.reread,
         not_before=now + timedelta(seconds=following.wait_s) if following.wait_s else None,
     )

@@ -14,6 +14,7 @@ from typing import Any, Literal
 
 import msgspec
 
+from bullswarm.dispatch.clocks import Clocks
 from bullswarm.providers.types import Account, Provider
 from bullswarm.routing import Waiting, admit, serve
 from bullswarm.routing.types import Admission, Decision, Policy, Request, Snapshot, Work
@@ -30,13 +31,11 @@ LOOK_S = 0.2
 LOOK_AGAIN_S = 5.0
 """And how often it is routed again when nothing did: meters move without telling us."""
 
-WAIT_MARGIN_S = 30.0
-"""A wait for a reset ends this long after it: clocks differ, and providers are late."""
-
 
 class Want(msgspec.Struct, frozen=True, kw_only=True):
     """One piece of work that wants a pool. ``agent_id`` names the attempt to be. ``block`` False:
-    where it has to wait, it stands in line and the caller asks again."""
+    where it has to wait, it stands in line and the caller asks again. ``wait_margin_s``: how long
+    after a reset a wait for it ends."""
 
     agent_id: str
     run_id: str
@@ -48,6 +47,7 @@ class Want(msgspec.Struct, frozen=True, kw_only=True):
     step_id: str | None = None
     priority: int = 0
     wait_for_reset: bool = False
+    wait_margin_s: float = 30.0
     fresh: bool = False
     not_before: datetime | None = None
     block: bool = True
@@ -87,10 +87,12 @@ def place(
 ) -> Placed | NotPlaced:
     """Route ``want`` and register it in one transaction across processes; wait while caps, the
     admission rule or a known reset say so. What waits is shown by ``assignments`` and can be
-    cancelled there."""
+    cancelled there. After a jump of the clocks the meters are read again before the pick."""
     started = time.monotonic()
+    clocks = Clocks()
     fresh: bool | Collection[str] = want.fresh
     told = ""
+    reset: tuple[datetime, str] | None = None
     while True:
         if stopped := _stopped(app, want, cancelled):
             return stopped
@@ -99,6 +101,8 @@ def place(
         with app.store.exclusive():
             snapshot, decision = _decide(app, want, take_snapshot(app, pools))
             until, state, why = _wait(want, decision, app.now())
+            if until is None and reset is not None:
+                until, state, why = _margin(want, *reset, app.now())
             if until is None:
                 return _finish(app, want, snapshot, decision, time.monotonic() - started)
             _stand_in_line(app, want, state, until, why)
@@ -108,8 +112,12 @@ def place(
         if line != told:
             on_progress(Progress(kind=state, text=line, until=until))
             told = line
+        if want.wait_for_reset and decision.pool is None and decision.retry_at is not None:
+            reset = (decision.retry_at, why)
         if stopped := _sleep(app, want, until, cancelled):
             return stopped
+        if clocks.look():
+            fresh = True
 
 
 def decide(app: App, want: Want, *, fresh: bool = False) -> tuple[Snapshot, Decision]:
@@ -167,9 +175,18 @@ def _wait(want: Want, decision: Decision, now: datetime) -> tuple[datetime | Non
         return decision.hold.until, state, decision.hold.reason
     nobody = decision.pool is None and not decision.keep_on_caller
     if nobody and want.wait_for_reset and decision.retry_at is not None:
-        until = decision.retry_at + timedelta(seconds=WAIT_MARGIN_S)
+        until = decision.retry_at + timedelta(seconds=want.wait_margin_s)
         return until, "held", f"waiting for a reset: {decision.reason}"
     return None, "waiting", ""
+
+
+def _margin(
+    want: Want, reset: datetime, why: str, now: datetime
+) -> tuple[datetime | None, Queued, str]:
+    """A pool is free again. Before the reset that was waited for it was released, and can be
+    taken; just after it the provider may be late."""
+    until = reset + timedelta(seconds=want.wait_margin_s)
+    return (until, "held", why) if reset <= now < until else (None, "waiting", "")
 
 
 def _stand_in_line(app: App, want: Want, state: Queued, until: datetime, why: str) -> None:

@@ -5,16 +5,22 @@ from __future__ import annotations
 from datetime import datetime
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from bullswarm.dispatch.notices import bench
 from bullswarm.dispatch.types import Event, Notice
 from bullswarm.meters import claimed_window
 from bullswarm.providers.types import Account, Provider
-from bullswarm.routing.types import Reading
+from bullswarm.routing.types import Pool, Reading
 from bullswarm.runs.after import LimitsMode
 from bullswarm.runs.app import App
 
 if TYPE_CHECKING:
     from bullswarm.runs.attempt import Outcome
+
+
+BENCHING = frozenset({"quota", "auth", "throttle"})
+"""What can bench a pool; a throttle only where a long wait was named."""
 
 
 def record_end(app: App, outcome: Outcome) -> None:
@@ -49,7 +55,7 @@ def learn_limit(
     as full only until a reset that is known.
     """
     notice, kind = outcome.notice, outcome.judgement.failure_kind
-    if notice is None or kind not in ("quota", "auth") or notice.kind not in ("quota", "auth"):
+    if notice is None or kind not in BENCHING or notice.kind not in BENCHING:
         return None
     pool, now = outcome.spec.pool, app.now()
     reading = _reread(app, provider, account) if kind == "quota" else None
@@ -57,7 +63,11 @@ def learn_limit(
         if kind == "quota" and not _fresh(reading, now):
             _count_as_full(app, notice, account, reading, now)
         return None
-    found = bench(notice, pool=pool, now=now, reading=reading)
+    shape = _shape(app, provider, account)
+    if not shape.models and outcome.spec.model is None:
+        # A limit on the model that the CLI chose by itself: nobody can ask it for another.
+        notice = msgspec.structs.replace(notice, family=None)
+    found = bench(notice, pool=shape, now=now, reading=reading)
     if found is None:
         return None
     held = app.store.bench(
@@ -76,6 +86,18 @@ def learn_limit(
         app.store.siblings(pool, group, found.reason)
     what = f"{pool} ({held.family} models)" if held.family else pool
     return f"{what} until {held.until.astimezone():%a %H:%M}: {held.reason}"
+
+
+def _shape(app: App, provider: Provider, account: Account) -> Pool:
+    """What a bench has to know of its pool: its models, and the window that paces it."""
+    mine = app.settings.subscriptions.get(account.pool)
+    own = mine.quota_window if mine is not None else None
+    return Pool(
+        name=account.pool,
+        provider=account.provider,
+        models=provider.models(account),
+        pacing=own or provider.connector.quota_window,
+    )
 
 
 def _reread(app: App, provider: Provider, account: Account) -> Reading | None:

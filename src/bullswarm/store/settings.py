@@ -45,9 +45,16 @@ class ConfigSection(Section, frozen=True, kw_only=True):
 
 
 class LimitsSection(Section, frozen=True, kw_only=True):
-    """``limits``. ``mode``: what a provider's limit does (design, disagreement 1)."""
+    """``limits``. ``mode``: what a provider's limit does (design, disagreement 1).
+    ``throttle_pauses_seconds``: the pauses on the same pool after a throttle, two at most
+    (concepts: limits and failed pools). ``wait_margin_seconds``: how long after a reset a wait for
+    it ends; clocks differ, and providers are late."""
 
     mode: Literal["quarantine", "return", "wait"] = "quarantine"
+    throttle_pauses_seconds: Annotated[
+        tuple[Annotated[float, Meta(ge=0, le=3600)], ...], Meta(max_length=2)
+    ] = (20.0, 60.0)
+    wait_margin_seconds: Annotated[float, Meta(ge=0, le=3600)] = 30.0
 
 
 class PolicySection(Section, frozen=True, kw_only=True):

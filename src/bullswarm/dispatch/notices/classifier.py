@@ -51,8 +51,9 @@ class Classifier:
 
     ``phrases`` are the connector's (see ``phrases_of``), ``early_kill`` how many retries of a kind
     end the attempt, ``zone`` the zone of times without one (None: this machine's), ``now`` a clock
-    or an instant (None: the system's clock). After a certain notice, go on feeding the stderr that
-    is already there: its next line may name the reset.
+    or an instant (None: the system's clock). ``stderr_text`` is the connector's: a line of stderr
+    that it finds is read as its group ``text``. After a certain notice, go on feeding the stderr
+    that is already there: its next line may name the reset.
     """
 
     def __init__(
@@ -62,7 +63,9 @@ class Classifier:
         early_kill: EarlyKill | None = None,
         now: Now = None,
         zone: tzinfo | None = None,
+        stderr_text: str | None = None,
     ) -> None:
+        self._logged = re.compile(stderr_text) if stderr_text else None
         self._phrases = phrases if phrases is not None else Phrases()
         self._limits = early_kill if early_kill is not None else EarlyKill()
         self._clock = now
@@ -93,6 +96,9 @@ class Classifier:
     def feed_stderr(self, line: str) -> Notice | None:
         """The notice that this line of stderr is or completes, or None."""
         line = line[:_LONGEST]
+        logged = self._logged.search(line) if self._logged is not None else None
+        if logged is not None:
+            line = logged["text"]
         flat = plain(line)
         if not flat:
             return None
@@ -101,7 +107,9 @@ class Classifier:
         if late is not None:
             return late
         notice = self._classify(line, "stderr")
-        if before and _DANGLING.search(plain(before)) and not foreign(before):
+        # A message out of a log line is whole; a line of a terminal may have been wrapped.
+        wrapped = logged is None
+        if wrapped and before and _DANGLING.search(plain(before)) and not foreign(before):
             # A notice that was wrapped: the longer text says more.
             joined = self._classify(f"{before.rstrip()} {line.strip()}", "stderr")
             if joined is not None and (notice is None or notice.resets_at is None):
@@ -111,7 +119,7 @@ class Classifier:
             return None
         shape = undress(flat)
         if notice.kind == "quota":
-            unfinished = notice.resets_at is None and bool(_DANGLING.search(flat))
+            unfinished = wrapped and notice.resets_at is None and bool(_DANGLING.search(flat))
             notice = msgspec.structs.replace(notice, certain=not unfinished)
             self._open = (notice, RESET_LINES) if notice.resets_at is None else None
             if unfinished:
@@ -260,7 +268,8 @@ class Classifier:
         else:
             kind = kind_of_status(status) or by_code or by_text or "overloaded"
         at = self._ahead(event.resets_at) or facts.resets_at or (text.resets_at if text else None)
-        wait_s = facts.wait_s or _sane(event.retry_after_s) or (text.wait_s if text else None)
+        named = None if _own_pause(event) else _sane(event.retry_after_s)
+        wait_s = facts.wait_s or named or (text.wait_s if text else None)
         if kind == "quota" and at is None and wait_s:
             at = now + timedelta(seconds=wait_s)
         window, family = claim(event.window)
@@ -298,6 +307,13 @@ class Classifier:
 def _sane(seconds: float | None) -> float | None:
     """A wait in seconds that can be one: over 0, under ten years."""
     return seconds if seconds is not None and 0 < seconds < 3.2e8 else None
+
+
+def _own_pause(event: Event) -> bool:
+    """The pause that a CLI chose for its own retry, which is no word of its provider: it carries
+    jitter, and a wait that a server names is whole seconds."""
+    pause = event.retry_after_s
+    return event.kind == "retry" and pause is not None and not float(pause).is_integer()
 
 
 def _words(kind: str, status: int | None, code: str | None) -> str:
