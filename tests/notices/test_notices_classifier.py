@@ -532,3 +532,27 @@ def test_a_pause_that_a_cli_chose_for_itself_is_no_word_of_its_provider(
     event = Event(kind="retry", status=429, code="rate_limit", retry_after_s=pause, attempt=1)
     found = make().feed(event)
     assert found is not None and found.kind == "throttle" and found.wait_s == named
+
+
+@pytest.mark.parametrize(
+    ("seconds", "words", "want"),
+    [
+        (38, "resets 7:07pm (UTC)", 38),
+        (5400, "resets 8:37pm (UTC)", 5400),
+        (5430, "resets 8:37pm (UTC)", 5430),
+        # Another window binds now.
+        (5430, "resets Dec 4, 6:30am (UTC)", 3 * 86_400 + 11 * 3600 + 23 * 60),
+    ],
+)
+def test_words_to_the_minute_do_not_blunt_the_reset_of_the_event_before_them(
+    seconds: int, words: str, want: int
+) -> None:
+    exact = NOW + timedelta(seconds=seconds)
+    classifier = make()
+    first, last = feed(
+        classifier,
+        Event(kind="limit", limit_status="rejected", window="five_hour", resets_at=exact),
+        Event(kind="final", is_error=True, status=429, text=f"You've hit your limit · {words}"),
+    )
+    assert first.resets_at == exact
+    assert last.resets_at == NOW + timedelta(seconds=want)

@@ -152,7 +152,10 @@ class _Handler(BaseHTTPRequestHandler):
         cut = scene.kind == "cut"
         if "/messages" in self.path:
             tool = _claude_tool(scene) if wants_tool else None
-            self._stream(wire.anthropic(model, scene.text, tool), headers, typed=True, cut=cut)
+            if body.get("stream") or cut or tool is not None:
+                self._stream(wire.anthropic(model, scene.text, tool), headers, typed=True, cut=cut)
+            else:
+                self._reply(200, wire.anthropic_whole(model, scene.text), headers)
         elif "/responses" in self.path:
             call = _codex_call(scene, tools) if wants_tool else None
             self._stream(wire.responses(scene.text, call), headers, typed=True, cut=cut)

@@ -50,6 +50,20 @@ def anthropic(model: str, text: str, tool: tuple[str, dict[str, Any]] | None) ->
     ]
 
 
+def anthropic_whole(model: str, text: str) -> dict[str, Any]:
+    """The same words as one document, as a client asks for it after a stream broke off."""
+    return {
+        "id": f"msg_{uuid.uuid4().hex[:12]}",
+        "type": "message",
+        "role": "assistant",
+        "model": model,
+        "content": [{"type": "text", "text": text}],
+        "stop_reason": "end_turn",
+        "stop_sequence": None,
+        "usage": {"input_tokens": TOKENS_IN, "output_tokens": TOKENS_OUT},
+    }
+
+
 def responses(text: str, call: dict[str, Any] | None) -> Events:
     """A response as typed events."""
     item = call or {

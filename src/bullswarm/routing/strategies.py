@@ -56,7 +56,9 @@ def order(rows: Sequence[Row], policy: Policy, request: Request) -> Simple:
     last = len(places)
 
     def place(row: Row) -> int:
-        return min(places.get(row.name, last), places.get(row.view.pool.provider, last))
+        # A provider's first pool bears its name: a pool that is named itself stands where it is.
+        own = places.get(row.name)
+        return own if own is not None else places.get(row.view.pool.provider, last)
 
     ceiling = policy.quota_ceiling
     pinned = request.pin is not None

@@ -28,6 +28,10 @@ PROGRESS = frozenset({"text", "tool", "tool-result"})
 
 _LONGEST = 4000
 
+SAME_RESET = timedelta(minutes=6)
+"""A time in words this close to a structured one is the same reset (a time just past reads as
+now)."""
+
 RESET_LINES = 3
 """Lines of stderr after a notice in which its reset may still stand."""
 
@@ -75,6 +79,7 @@ class Classifier:
         self._last_error = ""
         self._held: Notice | None = None
         self._line = ""
+        self._exact: Notice | None = None
         self._open: tuple[Notice, int] | None = None
 
     def feed(self, event: Event) -> Notice | None:
@@ -195,7 +200,7 @@ class Classifier:
             return None
         self._failed = True
         window, family = claim(event.window)
-        return Notice(
+        self._exact = Notice(
             kind="quota",
             text=plain(event.text) or f"usage limit reached ({event.window or 'window not named'})",
             source="event",
@@ -204,6 +209,7 @@ class Classifier:
             family=family,
             status=event.status,
         )
+        return self._exact
 
     def _retry(self, event: Event) -> Notice:
         notice = self._of_event(event)
@@ -274,6 +280,15 @@ class Classifier:
             at = now + timedelta(seconds=wait_s)
         window, family = claim(event.window)
         quota = kind == "quota"
+        exact = self._exact
+        # The words that follow an event tell its reset again, and only to the minute.
+        if (
+            quota
+            and exact is not None
+            and exact.resets_at is not None
+            and (at is None or abs(at - exact.resets_at) < SAME_RESET)
+        ):
+            at, window, family = exact.resets_at, window or exact.window, exact.family
         return Notice(
             kind=kind,
             text=plain(event.text) or _words(kind, status, event.code),
