@@ -13,6 +13,8 @@ TAIL_CHARS = 8000
 ANSWER_BYTES = 4 * 1024 * 1024
 NOTES = 20
 NOTICES = 50
+SAID_CHARS = 12_000
+"""Characters of the worker's own words that are kept for whoever carries on."""
 
 
 class Facts:
@@ -28,8 +30,8 @@ class Facts:
         self._out, self._err, self._objects = Lines(), Lines(), Objects()
         self._text = bytearray()
         self._cut = False
-        self._said: list[str] = []
         self._last_text = ""
+        self._said = ""
         self._notes: list[str] = []
         self._session: str | None = None
         self._model: str | None = None
@@ -104,6 +106,8 @@ class Facts:
         elif event.kind == "text" and event.text:
             before = self._last_text if event.delta else ""
             self._last_text = (before + event.text)[:ANSWER_BYTES]
+            gap = "" if event.delta or not self._said else "\n"
+            self._said = f"{self._said}{gap}{event.text}"[-SAID_CHARS:]
         elif event.kind == "final":
             self.final = event
 
@@ -129,6 +133,7 @@ class Facts:
             exit_code=code,
             final=self.final,
             answer=self._answer(),
+            said=self._answer()[-SAID_CHARS:] if self._text_mode else self._said,
             notices=tuple(self.notices[-NOTICES:]),
             session=self._session,
             model=self._model,

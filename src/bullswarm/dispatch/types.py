@@ -115,6 +115,7 @@ class Ended(Value, frozen=True, kw_only=True):
 
     ``exit_code`` is None where no status could be had; negative for a signal, as in ``subprocess``.
     ``answer`` is the final text (or the last assistant text where there was no final event).
+    ``said`` is the end of all that the worker itself said, whatever its final event says.
     ``jumped``: the machine slept or its clock was set meanwhile.
     """
 
@@ -122,6 +123,7 @@ class Ended(Value, frozen=True, kw_only=True):
     exit_code: int | None = None
     final: Event | None = None
     answer: str = ""
+    said: str = ""
     notices: tuple[Notice, ...] = ()
     session: str | None = None
     model: str | None = None

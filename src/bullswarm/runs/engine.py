@@ -21,7 +21,7 @@ from bullswarm.runs.after import LimitsMode, Next, Tried, after
 from bullswarm.runs.app import App
 from bullswarm.runs.attempt import Outcome, Terms, first_look, run_attempt
 from bullswarm.runs.files import AttemptFiles, new_stamp
-from bullswarm.runs.handover import hand_over
+from bullswarm.runs.handover import hand_over, partial_of
 from bullswarm.runs.placing import NotPlaced, Placed, Want, decide, ignore_progress, place
 from bullswarm.runs.record import write_record
 from bullswarm.runs.settle import learn_limit, learn_windows, record_end
@@ -141,7 +141,7 @@ class _Run:
             prompt = hand_over(
                 self.task.prompt,
                 outcome.attempt,
-                outcome.ended.answer,
+                partial_of(outcome.ended),
                 same_worker=following.attach_failure,
             )
 

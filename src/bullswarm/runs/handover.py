@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
+from bullswarm.dispatch.types import Ended
 from bullswarm.judge.types import Attempt
 
 MAX_OUTPUT_CHARS = 6000
 MAX_PATHS = 60
+
+
+def partial_of(ended: Ended) -> str:
+    """What an attempt had said itself. The text of a final event that is an error is the
+    provider's, and stands in the reason already."""
+    if ended.final is not None and not ended.final.is_error:
+        return ended.answer
+    return ended.said
 
 
 def hand_over(prompt: str, last: Attempt, partial: str, *, same_worker: bool) -> str:

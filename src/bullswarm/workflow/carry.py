@@ -17,7 +17,7 @@ from bullswarm.runs.app import App
 from bullswarm.runs.attempt import Outcome as Ran
 from bullswarm.runs.attempt import Terms, first_look, run_attempt
 from bullswarm.runs.files import AttemptFiles, new_stamp
-from bullswarm.runs.handover import hand_over
+from bullswarm.runs.handover import hand_over, partial_of
 from bullswarm.runs.placing import NotPlaced, Placed, Want, ignore_progress, place
 from bullswarm.runs.settle import learn_limit, learn_windows, record_end
 from bullswarm.runs.types import AttemptSpec
@@ -307,7 +307,7 @@ class Carrier:
         return hand_over(command.prompt, attempt, kept.partial, same_worker=same)
 
     def _keep(self, ran: Ran) -> None:
-        kept = Kept(attempt=ran.attempt, partial=ran.ended.answer[-KEPT_ANSWER_CHARS:])
+        kept = Kept(attempt=ran.attempt, partial=partial_of(ran.ended)[-KEPT_ANSWER_CHARS:])
         atomic_write(self._kept_file(ran.spec.attempt_id), msgspec.json.encode(kept))
 
     def _kept(self, attempt_id: str) -> Kept | None:
