@@ -18,7 +18,6 @@ VERBS: dict[str, tuple[str, str]] = {
         "Show what every pool has left; pause, resume, release.",
     ),
     "workflow": ("bullswarm.cli.workflow:workflow", "Run a graph of steps that survives anything."),
-    "simulate": ("bullswarm.cli.simulate:simulate", "Try a policy on simulated pools and work."),
     "assignments": ("bullswarm.cli.assignments:assignments", "Show what is running or waiting."),
     "cancel": ("bullswarm.cli.assignments:cancel", "End a running, waiting or held piece of work."),
     "runs": ("bullswarm.cli.records:runs", "List recorded runs, newest first."),
