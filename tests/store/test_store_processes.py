@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 from storekit import START, python, store_at
 
-from bullswarm.store import load
+from bullswarm.store import Home, Store, load
 
 CROWD = 20
 ROUNDS = 5
@@ -80,3 +82,23 @@ def test_twenty_processes_at_once_lose_nothing(tmp_path: Path) -> None:
     assert [q.until.hour for q in store.quarantines()] == [(START.hour + CROWD) % 24]
     # Everybody is gone by now, so what they held is gone too.
     assert store.agents() == ()
+
+
+def test_opening_the_database_twice_in_a_process_drops_no_lock_of_the_first(
+    tmp_path: Path,
+) -> None:
+    """To close a file drops every lock that the process has on it: another process then takes the
+    write-ahead log for its own and removes it under our feet."""
+    script = (
+        "import sys; from bullswarm.store import Home, Store;"
+        "s = Store(Home.open(sys.argv[1])); s.set_incumbent('k', 'p'); s.close()"
+    )
+    first = Store(Home.open(tmp_path / "home"))
+    first.set_incumbent("a", "one")
+    second = Store(Home.open(tmp_path / "home"))
+    for n in range(3):
+        second.set_incumbent("b", str(n))
+        second.close()
+        subprocess.run([sys.executable, "-c", script, str(tmp_path / "home")], check=True)
+        assert first.incumbent("k") == "p" and first.incumbent("b") == str(n)
+        assert second.incumbent("a") == "one"

@@ -106,6 +106,8 @@ def place(
             if until is None:
                 return _finish(app, want, snapshot, decision, time.monotonic() - started)
             _stand_in_line(app, want, state, until, why)
+            # What happens from here on, while others are told of the wait, must wake it.
+            seen = app.store.version()
         if not want.block:
             return NotPlaced(decision=decision, until=until, why=why)
         line = f"{why}; until about {until.astimezone():%a %H:%M:%S}"
@@ -114,7 +116,7 @@ def place(
             told = line
         if want.wait_for_reset and decision.pool is None and decision.retry_at is not None:
             reset = (decision.retry_at, why)
-        if stopped := _sleep(app, want, until, cancelled):
+        if stopped := _sleep(app, want, until, seen, cancelled):
             return stopped
         if clocks.look():
             fresh = True
@@ -295,9 +297,11 @@ def _stopped(app: App, want: Want, cancelled: Cancelled) -> NotPlaced | None:
     return NotPlaced(decision=Decision(pool=None, reason="cancelled"), cancelled=True)
 
 
-def _sleep(app: App, want: Want, until: datetime, cancelled: Cancelled) -> NotPlaced | None:
-    """Until something changed in the store, the time is up, or it is time to look again."""
-    seen = app.store.version()
+def _sleep(
+    app: App, want: Want, until: datetime, seen: int, cancelled: Cancelled
+) -> NotPlaced | None:
+    """Until something changed in the store since it was at ``seen``, the time is up, or it is time
+    to look again."""
     again = time.monotonic() + LOOK_AGAIN_S
     while time.monotonic() < again and app.now() < until:
         if cancelled():

@@ -115,8 +115,12 @@ class Database:
             return self._connection
         connection = None
         try:
-            # SQLite gives the -wal and -shm files the mode of the database.
-            os.close(os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
+            # SQLite gives the -wal and -shm files the mode of the database. Only where it is not
+            # there: to close a file drops all locks that this process has on it, those of its
+            # other connections too.
+            with contextlib.suppress(FileExistsError):
+                flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+                os.close(os.open(self.path, flags, 0o600))
             connection = sqlite3.connect(
                 self.path, timeout=self._busy_s, isolation_level=None, check_same_thread=False
             )
