@@ -1,3 +1,44 @@
-"""bullswarm sends coding work to whichever agent CLI has subscription quota to spare."""
+"""bullswarm sends coding work to whichever agent CLI has subscription quota to spare.
+
+From Python, ``Fleet`` is the front door: ``from bullswarm import Fleet, Policy, RunTask``.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from bullswarm.fleet import (
+        Adapter,
+        Fleet,
+        FleetEvent,
+        Policy,
+        Quota,
+        RouteDecision,
+        RunResult,
+        RunTask,
+    )
 
 __version__ = "0.1.0"
+
+__all__ = [
+    "Adapter",
+    "Fleet",
+    "FleetEvent",
+    "Policy",
+    "Quota",
+    "RouteDecision",
+    "RunResult",
+    "RunTask",
+]
+
+
+def __getattr__(name: str) -> object:
+    # Agents call the command line in a loop: the library is loaded by who asks for it.
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from bullswarm import fleet
+
+    value: object = getattr(fleet, name)
+    globals()[name] = value
+    return value
