@@ -142,15 +142,15 @@ def test_a_commit_is_named_by_its_id_and_subject(repo: Path) -> None:
 
 def test_a_branch_put_back_is_a_change(repo: Path) -> None:
     write(repo / "a", "2\n")
-    git(repo, "commit", "-qam", "second")
-    changes = after(repo, lambda r: git(r, "reset", "-q", "--hard", "HEAD~1") and None)
-    assert (changes.modified, changes.commits) == (("a", "dirty") if False else ("a",), ())
+    git(repo, "commit", "-qm", "second", "--", "a")
+    changes = after(repo, lambda r: git(r, "reset", "-q", "--keep", "HEAD~1") and None)
+    assert (changes.modified, changes.commits) == (("a",), ())
 
 
 def test_a_commit_undone_leaves_nothing(repo: Path) -> None:
     def work(top: Path) -> None:
         write(top / "a", "2\n")
-        git(top, "commit", "-qam", "x", "--", "a")
+        git(top, "commit", "-qm", "x", "--", "a")
         git(top, "reset", "-q", "--keep", "HEAD~1")
 
     assert not after(repo, work).any

@@ -33,6 +33,7 @@ OUTPUT = "$output"
 
 TAIL_BYTES = 4000
 KILL_GRACE_S = 2.0
+REAPED_S = 1.0
 DRAIN_S = 0.5
 """Seconds that output is still read after the end: a child that slipped away may hold the pipe."""
 
@@ -215,14 +216,22 @@ def _follow(
 def _end_group(child: subprocess.Popen[bytes]) -> None:
     """TERM, then KILL, to the whole group, also where only grandchildren are left."""
     _signal(child.pid, signal.SIGTERM)
-    until = time.monotonic() + KILL_GRACE_S
-    while time.monotonic() < until:
-        gone = child.poll() is not None
-        if gone and not _signal(child.pid, 0):
-            return
-        time.sleep(0.02)
+    if _gone(child, KILL_GRACE_S):
+        return
     _signal(child.pid, signal.SIGKILL)
     child.wait()
+    # A grandchild dies a moment after its signal; one that nobody reaps would hold us for ever.
+    _gone(child, REAPED_S)
+
+
+def _gone(child: subprocess.Popen[bytes], seconds: float) -> bool:
+    """Whether the whole group is gone within ``seconds``."""
+    until = time.monotonic() + seconds
+    while time.monotonic() < until:
+        if child.poll() is not None and not _signal(child.pid, 0):
+            return True
+        time.sleep(0.02)
+    return False
 
 
 def _signal(group: int, number: int) -> bool:
