@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import calendar
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -32,9 +31,11 @@ def setting(settings: Any, name: str) -> Any:
 def shift_months(anchor: datetime, months: int) -> datetime:
     """The anchor that many calendar months on, with the anchor's own day of the month clamped to
     the length of the month reached (31 January, 28 February, 31 March)."""
+    from calendar import monthrange
+
     index = anchor.year * 12 + anchor.month - 1 + months
     year, month = divmod(index, 12)
-    last = calendar.monthrange(year, month + 1)[1]
+    last = monthrange(year, month + 1)[1]
     return anchor.replace(year=year, month=month + 1, day=min(anchor.day, last))
 
 

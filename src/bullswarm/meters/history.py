@@ -22,8 +22,6 @@ from bullswarm.routing.types import Reading
 
 CAP = 2000
 _TAIL = 16384
-_decoder = msgspec.json.Decoder(Reading)
-_encoder = msgspec.json.Encoder()
 
 
 def file_name(pool: str) -> str:
@@ -59,7 +57,7 @@ class History:
         the file can't be written."""
         if reading.observed_at is None or all(w.used_pct is None for w in reading.windows):
             return False
-        line = _encoder.encode(msgspec.structs.replace(reading, note=None)) + b"\n"
+        line = msgspec.json.encode(msgspec.structs.replace(reading, note=None)) + b"\n"
         with self._locked():
             fd = os.open(self.path, os.O_RDWR | os.O_CREAT, 0o600)
             try:
@@ -130,7 +128,7 @@ class History:
 
 def _decode(line: bytes) -> Reading | None:
     try:
-        point = _decoder.decode(line)
+        point = msgspec.json.decode(line, type=Reading)
     except (msgspec.DecodeError, ValueError):
         return None
     return point if point.observed_at is not None and point.observed_at.tzinfo else None

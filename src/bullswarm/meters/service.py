@@ -162,14 +162,20 @@ class Meters:
         return False
 
     def _ask_live(self, due: Sequence[_Ask]) -> None:
-        if not due:
+        env = dict(os.environ if self._env is None else self._env)
+        slow = []
+        for ask in due:
+            if _is_code(ask.provider):
+                slow.append(ask)
+            else:
+                _fetch(ask, env, self._now())
+        if not slow:
             return
         import threading
         import time
 
-        env = dict(os.environ if self._env is None else self._env)
         threads = []
-        for ask in due:
+        for ask in slow:
             # Daemons: a third party's reader that hangs must not keep the process alive.
             thread = threading.Thread(target=_fetch, args=(ask, env, self._now()), daemon=True)
             thread.start()
@@ -265,6 +271,13 @@ def _login_key(ask: _Ask) -> str:
         except OSError:
             stamp = 0
     return f"{ask.key}|login@{stamp}"
+
+
+def _is_code(provider: Provider) -> bool:
+    """Whether reading the meter may take a while; a file that a connector names does not."""
+    from bullswarm.providers.base import ConnectorProvider
+
+    return getattr(type(provider), "read_meter", None) is not ConnectorProvider.read_meter
 
 
 def _fetch(ask: _Ask, env: dict[str, str], now: datetime) -> None:

@@ -8,7 +8,7 @@ import os
 from collections.abc import Mapping
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from bullswarm.dispatch.types import Event
 from bullswarm.errors import UsageError
@@ -16,10 +16,12 @@ from bullswarm.providers import homes as login_homes
 from bullswarm.providers.callers import MARKERS
 from bullswarm.providers.homes import Home
 from bullswarm.providers.login import Login
-from bullswarm.providers.streams import Reader
 from bullswarm.providers.templates import arguments, fill, values_for
 from bullswarm.providers.types import Account, Ask, CommandLine, Connector
 from bullswarm.routing.types import Model, Reading
+
+if TYPE_CHECKING:
+    from bullswarm.providers.streams import Reader
 
 
 class ConnectorProvider:
@@ -164,6 +166,8 @@ class ConnectorProvider:
     def read_event(self, raw: dict[str, Any]) -> tuple[Event, ...]:
         """One raw JSON event in our words; unknown events give ()."""
         if self._reader is None:
+            from bullswarm.providers.streams import Reader
+
             self._reader = Reader(self._connector.stream)
         return self._reader.read(raw)
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Protocol
 
 import msgspec
 
@@ -59,6 +60,24 @@ class Terms(msgspec.Struct, frozen=True, kw_only=True):
     schema: Schema | None = None
     deliverables: tuple[str, ...] = ()
     must_change: bool | None = None
+
+
+class RunAttempt(Protocol):
+    """What runs one attempt to its end: ``run_attempt`` for a worker that is a process."""
+
+    def __call__(
+        self,
+        app: App,
+        spec: AttemptSpec,
+        provider: Provider,
+        account: Account,
+        terms: Terms,
+        before: Before,
+        *,
+        reason: str = "",
+        on_progress: OnProgress,
+        cancelled: Cancelled,
+    ) -> Outcome: ...
 
 
 def files_of(spec: AttemptSpec) -> AttemptFiles:

@@ -16,15 +16,17 @@ from bullswarm.errors import UsageError
 from bullswarm.judge import Before, compare
 from bullswarm.judge.schema import Schema, load_schema
 from bullswarm.judge.types import Attempt, Pick, Verdict
+from bullswarm.routing import route
 from bullswarm.routing.types import Decision, Request
 from bullswarm.runs.after import LimitsMode, Next, Tried, after
 from bullswarm.runs.app import App
-from bullswarm.runs.attempt import Outcome, Terms, first_look, run_attempt
+from bullswarm.runs.attempt import Outcome, RunAttempt, Terms, first_look, run_attempt
 from bullswarm.runs.files import AttemptFiles, new_stamp
 from bullswarm.runs.handover import hand_over, partial_of
 from bullswarm.runs.placing import NotPlaced, Placed, Want, decide, ignore_progress, place
 from bullswarm.runs.record import write_record
 from bullswarm.runs.settle import learn_limit, learn_windows, record_end
+from bullswarm.runs.snapshot import read_pools, take_snapshot
 from bullswarm.runs.types import AttemptSpec, Cancelled, OnProgress, Progress, Task
 from bullswarm.store import RunRecord, me, routing_policy, short_id
 from bullswarm.store.files import atomic_write
@@ -36,6 +38,14 @@ def dry_run(app: App, task: Task) -> Decision:
     """The pick as it would be now, with its forecast. Registers and starts nothing."""
     check(app, task)
     return decide(app, _want(app, task, "dry-run", "dry-run", (), Next(action="elsewhere")))[1]
+
+
+def pick(app: App, task: Task) -> Decision:
+    """Who would get the task now if it had to go somewhere: caps and holds aside. Registers and
+    starts nothing. Raises ``UsageError`` as ``run_task`` does."""
+    check(app, task)
+    want = _want(app, task, "pick", "pick", (), Next(action="elsewhere"))
+    return route(take_snapshot(app, read_pools(app)), want.request, want.policy)
 
 
 def check(app: App, task: Task) -> Schema | None:
@@ -65,11 +75,13 @@ def run_task(
     *,
     on_progress: OnProgress = ignore_progress,
     cancelled: Cancelled = lambda: 0,
+    attempt: RunAttempt = run_attempt,
 ) -> Verdict:
     """Send one task to a pool, watch it, judge it, record it. Returns the one verdict; raises
-    ``UsageError`` for bad input, before anything started."""
+    ``UsageError`` for bad input, before anything started. ``attempt`` runs one attempt, for who
+    has workers that are no process."""
     schema = check(app, task)
-    run = _Run(app, task, schema, on_progress, cancelled)
+    run = _Run(app, task, schema, on_progress, cancelled, attempt)
     try:
         check_depth(app.env, app.settings.config.depth_limit)
     except DepthError as error:
@@ -90,9 +102,11 @@ class _Run:
         schema: Schema | None,
         on_progress: OnProgress,
         cancelled: Cancelled,
+        attempt: RunAttempt,
     ) -> None:
         self.app, self.task, self.schema = app, task, schema
         self.on_progress, self.cancelled = on_progress, cancelled
+        self.run_attempt = attempt
         self.mode: LimitsMode = task.on_limit or app.settings.limits.mode
         self.started_at = app.now()
         self.clock = time.monotonic()
@@ -180,7 +194,7 @@ class _Run:
         if self.before is None:
             self.before = first_look(spec, files.before, task.deliverables)
         terms = Terms(prompt=task.prompt, schema=self.schema, deliverables=task.deliverables)
-        outcome = run_attempt(
+        outcome = self.run_attempt(
             self.app,
             spec,
             placed.provider,
@@ -327,7 +341,12 @@ class _Run:
         return verdict
 
     def abandon(self, error: BaseException) -> None:
-        """Our own failure must not leave a run that looks as if it were still going."""
+        """Our own failure must not leave a run that looks as if it were still going, nor a place
+        in line or on a pool: in a program that goes on, nobody else would clear it."""
+        store, id = self.app.store, f"{self.run_id}.{len(self.attempts) + 1}"
+        agent = store.agent(id)
+        if agent is not None and agent.pid is None:
+            store.drop(id)
         why = f"bullswarm failed: {type(error).__name__}: {error}"
         self.finish(self._closed(Verdict(ok=False, why=why, failure_kind="process")))
 

@@ -101,13 +101,13 @@ def _pool(
 
 def _release_early(app: App, readings: dict[str, Any]) -> None:
     """A fresh reading that shows room lifts a quota bench at once: providers do reset early."""
-    from bullswarm.dispatch.notices import released_by
-
     now = app.now()
     for bench in app.store.quarantines(now):
         reading = readings.get(bench.pool)
         if bench.kind != "quota" or reading is None or reading.observed_at is None:
             continue
+        from bullswarm.dispatch.notices import released_by
+
         why = released_by(bench, reading, now)
         if why:
             app.store.release_early(bench.pool, why, bench.family)

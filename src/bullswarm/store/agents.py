@@ -61,10 +61,6 @@ class Agent(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
         return self.started_at or self.queued_at
 
 
-_decode = msgspec.json.Decoder(Agent).decode
-_encode = msgspec.json.Encoder().encode
-
-
 class Agents(Part):
     """The agents of all processes. Rows of dead processes are pruned whenever agents are listed."""
 
@@ -104,7 +100,7 @@ class Agents(Part):
     def agent(self, id: str) -> Agent | None:
         """The agent of that id, dead or alive."""
         rows = self.db.execute("select body from agents where id = ?", (id,))
-        return _decode(rows[0][0]) if rows else None
+        return msgspec.json.decode(rows[0][0], type=Agent) if rows else None
 
     def agents(self) -> tuple[Agent, ...]:
         """Every live agent, oldest first."""
@@ -246,13 +242,16 @@ class Agents(Part):
         return fits[0] if fits else None
 
     def _all(self) -> tuple[Agent, ...]:
-        agents = [_decode(row[0]) for row in self.db.execute("select body from agents")]
+        agents = [
+            msgspec.json.decode(row[0], type=Agent)
+            for row in self.db.execute("select body from agents")
+        ]
         return tuple(sorted(agents, key=lambda a: (a.queued_at, a.id)))
 
     def _put(self, agent: Agent) -> None:
         self.db.execute(
             "insert or replace into agents values (?, ?, ?, ?)",
-            (agent.id, agent.run_id, agent.state, _encode(agent)),
+            (agent.id, agent.run_id, agent.state, msgspec.json.encode(agent)),
         )
 
 
