@@ -10,26 +10,34 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from bullswarm.fleet import (
         Adapter,
+        BullswarmError,
         Fleet,
         FleetEvent,
+        Model,
+        NoAccount,
         Policy,
         Quota,
         RouteDecision,
         RunResult,
         RunTask,
+        UsageError,
     )
 
 __version__ = "0.1.0"
 
 __all__ = [
     "Adapter",
+    "BullswarmError",
     "Fleet",
     "FleetEvent",
+    "Model",
+    "NoAccount",
     "Policy",
     "Quota",
     "RouteDecision",
     "RunResult",
     "RunTask",
+    "UsageError",
 ]
 
 

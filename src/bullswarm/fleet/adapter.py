@@ -4,20 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING, Protocol, runtime_checkable
+from typing import Protocol, runtime_checkable
 
 import msgspec
 
 from bullswarm.fleet.types import RunResult, RunTask
-from bullswarm.routing.types import Model, Pool, Reading, Window
-
-if TYPE_CHECKING:
-    from bullswarm.runs.app import App
+from bullswarm.routing.types import Model, Window
 
 
 class Quota(msgspec.Struct, frozen=True, kw_only=True):
-    """What an account has left. Unknown is an empty ``windows``, never 0. ``windows`` are known by
-    their length: ``Quota.window(minutes=300, used_pct=41.0, resets_at=...)``."""
+    """What an account has left. Unknown is an empty ``windows``, never 0. ``observed_at`` None is
+    now; a time has to be aware."""
 
     windows: tuple[Window, ...] = ()
     observed_at: datetime | None = None
@@ -26,27 +23,37 @@ class Quota(msgspec.Struct, frozen=True, kw_only=True):
     def window(
         *, minutes: float, used_pct: float | None, resets_at: datetime | None = None
     ) -> Window:
-        """One window. ``minutes`` is its length (300: five hours, 10080: a week); ``used_pct`` is
-        0..100, None where unknown; ``resets_at`` is aware. Raises ``ValueError`` for a length that
-        no window has."""
+        """One window, known by its length in ``minutes`` (300: five hours, 10080: a week).
+        ``used_pct`` is 0..100, None where unknown; ``resets_at`` is aware. Raises ``ValueError``
+        for a length that no window has, and for a time without a zone."""
         from bullswarm.meters import window_from
 
+        if resets_at is not None and resets_at.tzinfo is None:
+            raise ValueError("resets_at needs a time zone: datetime.now(UTC) + ...")
         return window_from(minutes, used_pct, resets_at, None)
 
 
 @runtime_checkable
 class Adapter(Protocol):
-    """One vendor. ``accounts`` are its pools' names; the first part is the vendor's own name."""
+    """One vendor. A class that has these four methods and a ``name`` is an adapter; nothing has to
+    be inherited.
+
+    What goes wrong in one of them never stops the fleet: an account whose ``quota`` raises has an
+    unknown quota, an exception of ``run`` is a failed run.
+    """
 
     @property
-    def name(self) -> str: ...
-
-    def accounts(self) -> Sequence[str]:
-        """The accounts that can run now."""
+    def name(self) -> str:
+        """The vendor's own name, which ``Policy.prefer`` may use."""
         ...
 
-    def quota(self, account: str) -> Quota:
-        """What the account has left. May be called from a worker thread."""
+    def accounts(self) -> Sequence[str]:
+        """The accounts that can run now, by name: the vendor's, or "vendor:account"."""
+        ...
+
+    def quota(self, account: str) -> Quota | None:
+        """What the account has left; None is unknown. Called from a thread, before every pick: keep
+        an answer that is dear to get."""
         ...
 
     def available_models(self, account: str) -> Sequence[Model]:
@@ -54,69 +61,6 @@ class Adapter(Protocol):
         ...
 
     async def run(self, task: RunTask) -> RunResult:
-        """Run the task on ``task.account`` (None: the first account) to its end."""
+        """Run the task on ``task.account`` (None: the vendor's choice) to its end. Called on the
+        event loop of the fleet's caller; cancelled when the work is."""
         ...
-
-
-class ProviderAdapter:
-    """A built-in or plugged-in provider as an adapter."""
-
-    def __init__(self, app: App, name: str) -> None:
-        self._app = app
-        self._name = name
-
-    @property
-    def name(self) -> str:
-        return self._name
-
-    def __repr__(self) -> str:
-        return f"ProviderAdapter({self._name!r})"
-
-    def accounts(self) -> Sequence[str]:
-        return [
-            pool
-            for pool, (_, account) in self._app.accounts.items()
-            if account.provider == self._name and account.unavailable is None
-        ]
-
-    def quota(self, account: str) -> Quota:
-        provider, entry = self._app.pool(account)
-        settings = self._app.settings.subscriptions.get(account)
-        reading = self._app.meters.read(provider, entry, settings)
-        return Quota(windows=reading.windows, observed_at=reading.observed_at)
-
-    def available_models(self, account: str) -> Sequence[Model]:
-        provider, entry = self._app.pool(account)
-        return provider.models(entry)
-
-    async def run(self, task: RunTask) -> RunResult:
-        from bullswarm.fleet.running import run_on_provider
-
-        account = task.account or next(iter(self.accounts()), None)
-        if account is None:
-            return RunResult(
-                ok=False,
-                text="",
-                why=f"{self._name} has no account here",
-                failure_kind="unavailable",
-            )
-        pinned = msgspec.structs.replace(task, account=account)
-        return await run_on_provider(self._app, pinned, None)
-
-
-def pool_of(adapter: Adapter, account: str, now: datetime) -> Pool:
-    """A custom adapter's account as routing sees it."""
-    quota = adapter.quota(account)
-    kinds = {w.kind for w in quota.windows}
-    return Pool(
-        name=account,
-        provider=adapter.name,
-        pacing="weekly" if "weekly" in kinds else ("monthly" if "monthly" in kinds else None),
-        models=tuple(adapter.available_models(account)),
-        reading=Reading(
-            pool=account,
-            source="live" if quota.windows else "none",
-            observed_at=(quota.observed_at or now) if quota.windows else None,
-            windows=quota.windows,
-        ),
-    )

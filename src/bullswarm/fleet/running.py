@@ -4,66 +4,81 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Coroutine
 from pathlib import Path
+from typing import Any, TypeVar
 
-from bullswarm.fleet.types import RunResult, RunTask
+from bullswarm.errors import UsageError
+from bullswarm.fleet.app import FleetApp
+from bullswarm.fleet.checks import one_vendor, routing_policy
+from bullswarm.fleet.inprocess import attempts_of
+from bullswarm.fleet.types import Policy, RunResult, RunTask
 from bullswarm.judge.types import Verdict
-from bullswarm.routing.types import Policy
-from bullswarm.runs.app import App
 from bullswarm.runs.engine import run_task
 from bullswarm.runs.types import Progress, Task
 
 OnProgress = Callable[[Progress], None]
+T = TypeVar("T")
 
 
-def task_of(
-    task: RunTask,
-    policy: Policy | None,
-    *,
-    use: tuple[str, ...] = (),
-    retries: int = 1,
-    hold: bool | None = None,
-) -> Task:
+def engine_task(app: FleetApp, task: RunTask, policy: Policy, *, hold: bool | None = None) -> Task:
     """The same work as the engine knows it. The library has no calling agent to hand work back to:
-    whoever asks wants it done."""
+    whoever asks wants it done. Raises ``UsageError`` for what can't work here."""
+    ready = {p: a.provider for p, (_, a) in app.accounts.items() if a.unavailable is None}
+    one_vendor(task, ready.values())
+    pool, use = _pinned(app, task.account)
+    if task.permission_mode is not None and pool is None and not use:
+        use = tuple(dict.fromkeys(ready.values()))
     return Task(
         prompt=task.prompt,
         lane=task.lane,
         cwd=str(Path(task.cwd or ".").resolve()),
-        pool=task.account,
+        pool=pool,
         use=use,
         model=task.model,
         effort=task.effort,
-        capabilities=task.capabilities,
+        capabilities=tuple(task.capabilities),
         domain=task.domain,
-        policy=policy,
+        policy=app.known(routing_policy(task.policy or policy)),
         hold=hold,
         priority=task.priority,
         timeout_s=task.timeout_s,
-        retries=retries,
         answer_schema=task.answer_schema,
-        deliverables=task.deliverables,
+        deliverables=tuple(task.deliverables),
         permission_mode=task.permission_mode,
     )
 
 
-async def run_on_provider(
-    app: App,
+def _pinned(app: FleetApp, account: str | None) -> tuple[str | None, tuple[str, ...]]:
+    """A pinned account, or a pinned vendor, whose accounts are all allowed."""
+    if account is None:
+        return None, ()
+    if account in app.accounts:
+        return account, ()
+    vendors = {a.provider for _, a in app.accounts.values()}
+    name = account if account in vendors else app.provider_named(account)
+    if name in app.accounts:
+        return name, ()
+    if name in vendors:
+        return None, (name,)
+    there = ", ".join(app.accounts) or "none"
+    raise UsageError(f"account: no account or vendor named {account!r}; there are: {there}")
+
+
+async def run_through(
+    app: FleetApp,
     task: RunTask,
-    policy: Policy | None,
+    policy: Policy,
     *,
-    use: tuple[str, ...] = (),
-    retries: int = 1,
     hold: bool | None = None,
     on_progress: OnProgress | None = None,
 ) -> RunResult:
     """Run a task through the engine. Cancelling the awaiting task ends the worker's whole group and
-    waits for its record before the cancellation goes on. Raises ``UsageError`` for bad input."""
+    waits for its record before the cancellation goes on; cancelled once more, it kills at once.
+    Raises ``UsageError`` for bad input."""
     level = 0
-    work = task_of(task, policy, use=use, retries=retries, hold=hold)
     loop = asyncio.get_running_loop()
-    # A thread of its own: the default executor is small, and work may wait for hours.
     done: asyncio.Future[Verdict] = loop.create_future()
 
     def settle(result: Verdict | None, error: BaseException | None) -> None:
@@ -80,17 +95,17 @@ async def run_on_provider(
         try:
             result = run_task(
                 app,
-                work,
+                engine_task(app, task, policy, hold=hold),
                 on_progress=on_progress or (lambda _: None),
                 cancelled=lambda: level,
+                attempt=attempts_of(task, loop),
             )
         except BaseException as error:
             failed = error
         with contextlib.suppress(RuntimeError):
             loop.call_soon_threadsafe(settle, result, failed)
 
-    import threading
-
+    # A thread of its own: the default executor is small, and work may wait for hours.
     threading.Thread(target=body, name=f"bullswarm {task.account or 'run'}", daemon=True).start()
     try:
         return result_of(await asyncio.shield(done))
@@ -104,6 +119,43 @@ async def run_on_provider(
         if not done.cancelled():
             done.exception()
         raise
+
+
+def block(work: Coroutine[Any, Any, T]) -> T:
+    """Wait for async work from code that is not async. Where a loop runs in this thread already (a
+    notebook), the work gets a thread and a loop of its own, and this one waits for it; Ctrl-C ends
+    the work either way."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return asyncio.run(work)
+    done: list[T] = []
+    failed: list[BaseException] = []
+    started: list[tuple[asyncio.AbstractEventLoop, asyncio.Task[T]]] = []
+
+    async def body() -> T:
+        task = asyncio.ensure_future(work)
+        started.append((asyncio.get_running_loop(), task))
+        return await task
+
+    def run() -> None:
+        try:
+            done.append(asyncio.run(body()))
+        except BaseException as error:
+            failed.append(error)
+
+    thread = threading.Thread(target=run, name="bullswarm sync", daemon=True)
+    thread.start()
+    try:
+        thread.join()
+    except KeyboardInterrupt:
+        for loop, task in started:
+            loop.call_soon_threadsafe(task.cancel)
+        thread.join()
+        raise
+    if failed:
+        raise failed[0]
+    return done[0]
 
 
 def result_of(verdict: Verdict) -> RunResult:

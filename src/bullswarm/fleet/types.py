@@ -2,33 +2,37 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from bullswarm.dispatch.types import Event, FailureKind, Usage
 from bullswarm.judge.types import Verdict
-from bullswarm.routing.types import Candidate, Decision, LatencyClass, Strategy
-from bullswarm.routing.types import Policy as RoutingPolicy
+from bullswarm.routing.types import Candidate, Decision, Lane, LatencyClass, Strategy
 
 if TYPE_CHECKING:
     from bullswarm.fleet.adapter import Adapter
 
 
-class RunTask(msgspec.Struct, frozen=True, kw_only=True):
+class RunTask(msgspec.Struct, frozen=True):
     """One task. Only ``prompt`` is needed.
 
-    ``account`` pins one pool ("claude-code", "codex:work"). ``cwd`` None is the current folder.
+    ``account`` pins an account ("codex:work") or a vendor ("codex"). ``cwd`` None is the current
+    folder. ``lane``: ``analyze`` reads, ``build`` edits, ``chore`` makes small mechanical edits.
     ``domain`` picks a list of ``Policy.domains``. ``permission_mode`` is passed on as it is, in the
     vendor's own vocabulary; without an ``account`` it is refused unless only one vendor can be
-    picked. ``policy`` is this task's own and wins over the one given to ``run``. ``timeout_s`` is
-    in seconds of awake time.
+    picked. ``model`` and ``effort`` are the CLI's own words. ``capabilities`` must all be declared
+    by the account. ``deliverables`` are paths, relative to ``cwd``, that must be new or changed.
+    ``answer_schema`` is the path of a JSON Schema that the answer must meet. ``timeout_s`` is in
+    seconds of awake time. Of held work, higher ``priority`` goes first. ``policy`` is this task's
+    own and wins over the one given to ``run``.
     """
 
     prompt: str
     account: str | None = None
     cwd: str | None = None
-    lane: Literal["analyze", "build", "chore"] = "build"
+    lane: Lane = "build"
     domain: str | None = None
     permission_mode: str | None = None
     model: str | None = None
@@ -42,39 +46,30 @@ class RunTask(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Policy(msgspec.Struct, frozen=True, kw_only=True):
-    """How to choose. ``prefer`` names accounts or vendors, best first; ``quota_ceiling`` is the
-    used% (0..100) above which an account is skipped; ``domains`` maps a task's domain to such a
-    list; ``latency`` asks for fast models or tolerates slow ones.
+    """How to choose. ``prefer`` names accounts or vendors, best first; one that is not on this
+    machine is passed over. ``quota_ceiling`` is the used% (0..100) above which an account is
+    skipped. ``domains`` maps a task's domain to a list that stands in for ``prefer``. ``latency``
+    asks for fast models or tolerates slow ones.
 
     Strategies: ``prefer-order`` (default) takes the first of ``prefer`` that passes the ceiling,
     ``most-quota`` the one with the most headroom, ``lowest-latency`` the fastest, ``pace`` the one
-    furthest behind its subscription's pace.
+    furthest behind its subscription's pace (it has no ceiling, and no preference).
     """
 
     prefer: tuple[str, ...] | list[str] = ()
     quota_ceiling: float = 80.0
     strategy: Strategy = "prefer-order"
-    domains: dict[str, tuple[str, ...] | list[str]] = {}
+    domains: Mapping[str, tuple[str, ...] | list[str]] = {}
     latency: LatencyClass | None = None
-
-    def for_routing(self) -> RoutingPolicy:
-        """The same as routing knows it. Raises ``UsageError`` for a value out of range."""
-        from bullswarm.errors import UsageError
-
-        if not 0 <= self.quota_ceiling <= 100:
-            raise UsageError(f"quota_ceiling must be between 0 and 100, not {self.quota_ceiling}")
-        return RoutingPolicy(
-            strategy=self.strategy,
-            prefer=tuple(self.prefer),
-            quota_ceiling=self.quota_ceiling,
-            domains={domain: tuple(names) for domain, names in self.domains.items()},
-            latency=self.latency,
-        )
 
 
 class RouteDecision(msgspec.Struct, frozen=True, kw_only=True):
-    """Who would run a task. ``note`` is set only where a best-effort fallback was taken: every
-    candidate was gated. ``reason`` names the utilization that decided."""
+    """Who would run a task: ``adapter.run(task)`` runs it there, on ``account`` with ``model``.
+
+    ``note`` is set only where a best-effort fallback was taken: every candidate was gated.
+    ``reason`` names the number that decided. ``candidates`` are best first, each with its numbers
+    and why it lost. ``decision`` is the whole of it, as ``bullswarm explain`` prints it.
+    """
 
     adapter: Adapter
     account: str
@@ -86,8 +81,11 @@ class RouteDecision(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RunResult(msgspec.Struct, frozen=True, kw_only=True):
-    """What came back. ``ok`` is the judge's word, not the exit code's. ``text`` is the answer,
-    ``answer`` the typed one where a schema was given. ``verdict`` holds everything."""
+    """What came back. ``ok`` is the judge's word, not the exit code's; an adapter of your own is
+    its own judge. ``text`` is the answer, ``answer`` the typed one where a schema was given.
+    ``why`` says in one line what failed ("verified" where nothing did). ``session`` is the CLI's
+    own session id. ``wall_s`` is in seconds, waiting included. ``verdict`` holds everything: the
+    attempts, the files that changed, where the capture lies; None from an adapter of your own."""
 
     ok: bool
     text: str
@@ -102,8 +100,12 @@ class RunResult(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class FleetEvent(msgspec.Struct, frozen=True, kw_only=True):
-    """One event of ``Fleet.stream``. ``kind`` is that of ``runs.Progress`` (``routed``,
-    ``started``, ``event``, ``benched``, ``ended``, ...) and at last ``result``."""
+    """One event of ``Fleet.stream``.
+
+    ``kind``: ``waiting``, ``held``, ``routed``, ``started``, ``event`` (one of the agent's own, in
+    ``event``), ``notice``, ``ended``, ``benched``, ``retrying``, and at last ``result`` with
+    ``result`` set. ``text`` is a line for people.
+    """
 
     kind: str
     text: str = ""

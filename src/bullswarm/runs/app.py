@@ -130,13 +130,34 @@ class App:
         there = ", ".join(self.accounts) or "none"
         raise UsageError(f"{field}: no pool or provider named {name!r}; pools: {there}")
 
+    def preferred(self, name: str, field: str) -> str:
+        """As ``resolve``, for a list of preferences: a provider that has no pool on this machine is
+        known all the same, and is passed over."""
+        try:
+            return self.resolve(name, field)
+        except UsageError:
+            found = self.provider_named(name)
+            if found is None:
+                raise
+            return found
+
+    def provider_named(self, name: str) -> str | None:
+        """The own name of the provider that is called ``name``, whether it has a pool here or not;
+        None where there is none."""
+        if name in self.registry.names():
+            return name
+        for provider in self.registry.providers():
+            if name in provider.connector.aliases:
+                return provider.connector.name
+        return None
+
     def known(self, policy: Policy) -> Policy:
         """The policy with every name resolved. Raises ``UsageError`` for one that is unknown."""
         return msgspec.structs.replace(
             policy,
-            prefer=tuple(self.resolve(name, "prefer") for name in policy.prefer),
+            prefer=tuple(self.preferred(name, "prefer") for name in policy.prefer),
             domains={
-                domain: tuple(self.resolve(name, f"domains.{domain}") for name in names)
+                domain: tuple(self.preferred(name, f"domains.{domain}") for name in names)
                 for domain, names in policy.domains.items()
             },
         )
