@@ -202,8 +202,15 @@ class Row:
 
     @property
     def latency(self) -> LatencyClass | None:
-        """The latency class of the model it would run; None where nobody declared one."""
-        return self.model.latency if self.model is not None and self.view.pool.models else None
+        """The latency class of the model it would run, or of all its models where the CLI chooses;
+        None where nobody declared one."""
+        models = self.view.pool.models
+        if not models:
+            return None
+        if self.model is not None:
+            return self.model.latency
+        first = models[0].latency
+        return first if all(model.latency == first for model in models) else None
 
     @property
     def error_share(self) -> float | None:
