@@ -96,6 +96,8 @@ class LazyGroup(click.Group):
 def cli(ctx: click.Context, home: str | None) -> None:
     """Send coding work to whichever of your agent CLIs has subscription quota to spare, watch it
     to the end, and get the truth about what came back."""
+    if home is not None and not home.strip():
+        raise click.BadParameter("it is empty; name a folder, or leave it out", param_hint="--home")
     ctx.obj = home
 
 

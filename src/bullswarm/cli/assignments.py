@@ -8,11 +8,11 @@ from typing import Any
 import click
 from msgspec import structs
 
-from bullswarm.cli.common import as_json, home_of
+from bullswarm.cli.common import NAME, as_json, examples, home_of
 from bullswarm.cli.output import print_json, span, table, when
 
 
-@click.command()
+@click.command(epilog=examples("bullswarm assignments", "bullswarm assignments --json"))
 @as_json
 @click.pass_context
 def assignments(ctx: click.Context, json: bool) -> int:
@@ -53,8 +53,8 @@ def _row(agent: Any, now: datetime) -> list[tuple[str, str | None]]:
     ]
 
 
-@click.command()
-@click.argument("id")
+@click.command(epilog=examples("bullswarm assignments", "bullswarm cancel k3v9qa"))
+@click.argument("id", type=NAME)
 @click.option("--kill", is_flag=True, help="Kill at once rather than ask first.")
 @as_json
 @click.pass_context

@@ -1,7 +1,8 @@
-"""What the verbs share: the home, --json, the policy flags, and reading a prompt."""
+"""What the verbs share: the home, --json, checked values, the policy flags, reading a prompt."""
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -12,6 +13,62 @@ import click
 from bullswarm.errors import UsageError
 
 F = TypeVar("F", bound=Callable[..., Any])
+
+
+class Name(click.types.StringParamType):
+    """A word that must not be empty: an unset shell variable is a mistake, not a choice."""
+
+    name = "text"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        text = str(value)
+        if not text.strip():
+            self.fail("it is empty; name one, or leave the option out", param, ctx)
+        return text
+
+
+class Number(click.FloatRange):
+    """A finite number in a range: neither ``nan`` nor ``inf`` is one."""
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> float:
+        number: float = super().convert(value, param, ctx)
+        if not math.isfinite(number):
+            self.fail(f"{value} is no finite number", param, ctx)
+        return number
+
+
+NAME = Name()
+SECONDS = Number(min=0, min_open=True, max=366 * 86400)
+PERCENT = Number(min=0, max=100)
+PATIENCE = Number(min=0, max=525600)
+"""In minutes, up to a year: the bound of the setting."""
+
+
+class Group(click.Group):
+    """A group that says which verb was probably meant, whatever click's version."""
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        verb = args[0] if args else ""
+        known = self.list_commands(ctx)
+        if verb and not verb.startswith("-") and verb not in known:
+            from difflib import get_close_matches
+
+            near = get_close_matches(verb, known, n=1)
+            hint = f" Did you mean '{near[0]}'?" if near else ""
+            path = ctx.command_path
+            raise click.UsageError(
+                f"No verb '{verb}' in '{path}'.{hint} There are: {', '.join(known)}.", ctx
+            )
+        return super().resolve_command(ctx, args)
+
+
+def examples(*lines: str) -> str:
+    """The end of a verb's help: what to type."""
+    return "\b\nExamples:\n" + "\n".join(f"  {line}" for line in lines)
 
 
 def home_of(ctx: click.Context) -> str | None:
@@ -34,11 +91,14 @@ def policy_options(command: F) -> F:
             help="How to choose (default: policy.strategy of the configuration, else pace).",
         ),
         click.option(
-            "--prefer", metavar="A,B,...", help="Pools or providers, best first (prefer-order)."
+            "--prefer",
+            type=NAME,
+            metavar="A,B,...",
+            help="Pools or providers, best first (prefer-order).",
         ),
         click.option(
             "--quota-ceiling",
-            type=click.FloatRange(0, 100),
+            type=PERCENT,
             metavar="PCT",
             help="Skip a pool above this used% (not for pace).",
         ),
@@ -49,6 +109,22 @@ def policy_options(command: F) -> F:
     for option in reversed(options):
         command = option(command)
     return command
+
+
+def agent_of(app: Any, name: str, field: str) -> str:
+    """The provider or pool that a calling agent's name stands for, whether it is on or off.
+    Raises ``UsageError`` for a name that is neither."""
+    known: str = app.preferred(name, field)
+    return known
+
+
+def preferred(app: Any, text: str) -> tuple[str, ...]:
+    """The pools and providers in a list such as ``codex,claude``. Raises ``UsageError`` for an
+    empty list and an unknown name."""
+    names = [word.strip() for word in text.split(",") if word.strip()]
+    if not names:
+        raise UsageError("--prefer: name pools or providers, best first: codex,claude-code")
+    return tuple(app.preferred(name, "--prefer") for name in names)
 
 
 def read_prompt(prompt: str | None, file: str | None) -> str:

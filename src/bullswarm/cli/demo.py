@@ -4,12 +4,21 @@ from __future__ import annotations
 
 import click
 
-from bullswarm.cli.common import as_json
+from bullswarm.cli.common import NAME, as_json, examples
 
 
-@click.command()
-@click.option("--keep", metavar="DIR", help="Keep the demo's home there, to look around in.")
-@click.option("--task", "prompt", default="Write a greeting into hello.md", show_default=True)
+@click.command(epilog=examples("bullswarm demo", "bullswarm demo --keep ./demo"))
+@click.option(
+    "--keep", type=NAME, metavar="DIR", help="Keep the demo's home there, to look around in."
+)
+@click.option(
+    "--task",
+    "prompt",
+    type=NAME,
+    default="Write a greeting into hello.md",
+    show_default=True,
+    help="What the demo's agent is asked to do.",
+)
 @as_json
 def demo(keep: str | None, prompt: str, json: bool) -> int:
     """See bullswarm at work in a throwaway home: what every pool has left, which one is picked and

@@ -20,6 +20,31 @@ def print_json(value: Any) -> None:
     click.echo(text.decode())
 
 
+def complete(value: Any) -> Any:
+    """A value with every field it has, those at their defaults too: a program that reads settings
+    must not need to know the defaults."""
+    if isinstance(value, msgspec.Struct):
+        fields = msgspec.structs.fields(value)
+        return {f.encode_name: complete(getattr(value, f.name)) for f in fields}
+    if isinstance(value, dict):
+        return {key: complete(item) for key, item in value.items()}
+    return value
+
+
+def said(value: Any) -> str:
+    """Settings in one line: ``enabled=true, homes=/a, /b``; what is unset is left out."""
+
+    def word(item: Any) -> str:
+        if isinstance(item, bool):
+            return "true" if item else "false"
+        if isinstance(item, (list, tuple)):
+            return ", ".join(map(word, item))
+        return str(item)
+
+    items = msgspec.to_builtins(value).items()
+    return ", ".join(f"{key}={word(item)}" for key, item in items if item is not None)
+
+
 def coloured() -> bool:
     """Whether stdout is a terminal that wants colour (NO_COLOR is honoured)."""
     return sys.stdout.isatty() and not os.environ.get("NO_COLOR")

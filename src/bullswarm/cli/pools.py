@@ -2,16 +2,28 @@
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import click
 
-from bullswarm.cli.common import as_json, home_of
+from bullswarm.cli.common import NAME, Group, as_json, examples, home_of
 from bullswarm.cli.output import note, paint, percent, print_json, signed, span, table, when
 
+UNITS = {"m": "minutes", "h": "hours", "d": "days"}
+SPAN = re.compile(r"[0-9]+(\.[0-9]+)?[mhd]")
 
-@click.group(invoke_without_command=True)
+
+@click.group(
+    cls=Group,
+    invoke_without_command=True,
+    epilog=examples(
+        "bullswarm pools",
+        "bullswarm pools --lane analyze --json",
+        "bullswarm pools pause claude-code --until 2h",
+    ),
+)
 @click.option("--fresh", is_flag=True, help="Read every meter now, cache or not.")
 @click.option(
     "--lane",
@@ -112,10 +124,18 @@ def _tone(row: Any) -> str | None:
     return "warn" if row.eligible else "bad"
 
 
-@pools.command()
-@click.argument("pool")
+@pools.command(
+    epilog=examples(
+        "bullswarm pools pause claude-code --until 2h",
+        "bullswarm pools pause codex --until 2026-12-24T18:00",
+    )
+)
+@click.argument("pool", type=NAME)
 @click.option(
-    "--until", metavar="TIME", help="An ISO time, or 2h, 30m, 3d; default: until resumed."
+    "--until",
+    type=NAME,
+    metavar="TIME",
+    help="An ISO time, or 2h, 30m, 3d; default: until resumed.",
 )
 @as_json
 @click.pass_context
@@ -136,8 +156,8 @@ def pause(ctx: click.Context, pool: str, until: str | None, json: bool) -> int:
     return 0
 
 
-@pools.command()
-@click.argument("pool")
+@pools.command(epilog=examples("bullswarm pools resume claude-code"))
+@click.argument("pool", type=NAME)
 @as_json
 @click.pass_context
 def resume(ctx: click.Context, pool: str, json: bool) -> int:
@@ -155,8 +175,8 @@ def resume(ctx: click.Context, pool: str, json: bool) -> int:
     return 0
 
 
-@pools.command()
-@click.argument("pool")
+@pools.command(epilog=examples("bullswarm pools release claude-code"))
+@click.argument("pool", type=NAME)
 @as_json
 @click.pass_context
 def release(ctx: click.Context, pool: str, json: bool) -> int:
@@ -175,18 +195,19 @@ def release(ctx: click.Context, pool: str, json: bool) -> int:
 
 def parse_until(text: str, now: datetime) -> datetime:
     """An ISO time (local where it names no zone), or a span such as ``90m``, ``2h``, ``3d``."""
-    units = {"m": "minutes", "h": "hours", "d": "days"}
     word = text.strip().lower()
-    if word[-1:] in units and word[:-1].replace(".", "", 1).isdigit():
-        return now + timedelta(**{units[word[-1]]: float(word[:-1])})
     try:
-        moment = datetime.fromisoformat(text.strip())
+        if SPAN.fullmatch(word):
+            moment = now + timedelta(**{UNITS[word[-1]]: float(word[:-1])})
+        else:
+            moment = datetime.fromisoformat(text.strip()).astimezone(UTC)
+    except OverflowError:
+        raise click.BadParameter(f"{text!r} is too far away", param_hint="--until") from None
     except ValueError:
         raise click.BadParameter(
             f"{text!r} is neither an ISO time (2026-01-31T09:00) nor a span (90m, 2h, 3d)",
             param_hint="--until",
         ) from None
-    moment = moment.astimezone(UTC)
     if moment <= now:
-        raise click.BadParameter(f"{text!r} is in the past", param_hint="--until")
+        raise click.BadParameter(f"{text!r} is not in the future", param_hint="--until")
     return moment

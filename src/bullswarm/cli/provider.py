@@ -6,17 +6,19 @@ from typing import Any
 
 import click
 
-from bullswarm.cli.common import as_json, home_of
+from bullswarm.cli.common import NAME, Group, as_json, examples, home_of
 from bullswarm.cli.output import note, print_json, table
 
 
-@click.group()
+@click.group(
+    cls=Group, epilog=examples("bullswarm provider list", "bullswarm provider probe claude-code")
+)
 def provider() -> None:
     """List, validate, scaffold and probe providers. A provider is a folder that says how to launch
     an agent CLI, read its events and read its meter."""
 
 
-@provider.command("list")
+@provider.command("list", epilog=examples("bullswarm provider list"))
 @as_json
 @click.pass_context
 def list_(ctx: click.Context, json: bool) -> int:
@@ -44,8 +46,10 @@ def list_(ctx: click.Context, json: bool) -> int:
     return 0
 
 
-@provider.command()
-@click.argument("path", type=click.Path())
+@provider.command(
+    epilog=examples("bullswarm provider validate mycli", "bullswarm provider validate ./mycli")
+)
+@click.argument("path", type=NAME)
 @as_json
 @click.pass_context
 def validate(ctx: click.Context, path: str, json: bool) -> int:
@@ -63,8 +67,8 @@ def validate(ctx: click.Context, path: str, json: bool) -> int:
     return 2 if faults else 0
 
 
-@provider.command()
-@click.argument("name")
+@provider.command(epilog=examples("bullswarm provider scaffold mycli"))
+@click.argument("name", type=NAME)
 @as_json
 @click.pass_context
 def scaffold(ctx: click.Context, name: str, json: bool) -> int:
@@ -79,8 +83,8 @@ def scaffold(ctx: click.Context, name: str, json: bool) -> int:
     return 0
 
 
-@provider.command()
-@click.argument("pool")
+@provider.command(epilog=examples("bullswarm provider probe claude-code"))
+@click.argument("pool", type=NAME)
 @as_json
 @click.pass_context
 def probe(ctx: click.Context, pool: str, json: bool) -> int:

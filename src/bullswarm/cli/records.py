@@ -6,13 +6,17 @@ from typing import Any
 
 import click
 
-from bullswarm.cli.common import as_json, home_of
+from bullswarm.cli.common import NAME, as_json, examples, home_of
 from bullswarm.cli.output import note, paint, print_json, span, table, when
 from bullswarm.errors import BullswarmError
 
+MANY = click.IntRange(1, 1_000_000)
 
-@click.command()
-@click.option("--limit", type=click.IntRange(min=1), default=20, show_default=True)
+
+@click.command(epilog=examples("bullswarm runs", "bullswarm runs --limit 100 --json"))
+@click.option(
+    "--limit", type=MANY, default=20, show_default=True, help="How many, counted from the newest."
+)
 @as_json
 @click.pass_context
 def runs(ctx: click.Context, limit: int, json: bool) -> int:
@@ -51,8 +55,10 @@ def runs(ctx: click.Context, limit: int, json: bool) -> int:
     return 0
 
 
-@click.command()
-@click.argument("run")
+@click.command(
+    epilog=examples("bullswarm runs", "bullswarm explain k3v9qa", "bullswarm explain k3v9qa --json")
+)
+@click.argument("run", type=NAME)
 @click.option("--attempt", type=click.IntRange(min=1), help="Only that attempt's decision.")
 @as_json
 @click.pass_context
@@ -79,8 +85,10 @@ def explain(ctx: click.Context, run: str, attempt: int | None, json: bool) -> in
     return 0 if all(one.same for one in shown) else 1
 
 
-@click.command()
-@click.option("--limit", type=click.IntRange(min=1), default=200, show_default=True)
+@click.command(epilog=examples("bullswarm health", "bullswarm health --json"))
+@click.option(
+    "--limit", type=MANY, default=200, show_default=True, help="How many answers, newest first."
+)
 @as_json
 @click.pass_context
 def health(ctx: click.Context, limit: int, json: bool) -> int:

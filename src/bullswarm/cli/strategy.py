@@ -7,13 +7,31 @@ from typing import Any
 
 import click
 
-from bullswarm.cli.common import as_json, home_of
-from bullswarm.cli.output import print_json
+from bullswarm.cli.common import (
+    NAME,
+    PATIENCE,
+    PERCENT,
+    Group,
+    Number,
+    agent_of,
+    as_json,
+    examples,
+    home_of,
+    preferred,
+)
+from bullswarm.cli.output import complete, print_json, said
 
 LANES = click.Choice(["analyze", "build", "chore"])
 
 
-@click.group()
+@click.group(
+    cls=Group,
+    epilog=examples(
+        "bullswarm strategy show",
+        "bullswarm strategy assign codex --lane build",
+        "bullswarm strategy set --on-limit wait",
+    ),
+)
 def strategy() -> None:
     """Configure assignments, subscriptions, limits and the default policy.
 
@@ -22,10 +40,17 @@ def strategy() -> None:
     """
 
 
-@strategy.command()
-@click.argument("pool")
+@strategy.command(
+    epilog=examples(
+        "bullswarm strategy assign codex --lane build",
+        "bullswarm strategy assign claude-code --lane analyze --effort high",
+    )
+)
+@click.argument("pool", type=NAME)
 @click.option("--lane", type=LANES, help="For this lane.")
-@click.option("--effort", metavar="EFFORT", help="For this effort (with --lane: for both).")
+@click.option(
+    "--effort", type=NAME, metavar="EFFORT", help="For this effort (with --lane: for both)."
+)
 @as_json
 @click.pass_context
 def assign(ctx: click.Context, pool: str, lane: str | None, effort: str | None, json: bool) -> int:
@@ -39,9 +64,11 @@ def assign(ctx: click.Context, pool: str, lane: str | None, effort: str | None, 
     return _done({"assignments": app.reload().config.assignments}, f"{key} prefers {pool}", json)
 
 
-@strategy.command("clear-assignment")
-@click.option("--lane", type=LANES)
-@click.option("--effort", metavar="EFFORT")
+@strategy.command(
+    "clear-assignment", epilog=examples("bullswarm strategy clear-assignment --lane build")
+)
+@click.option("--lane", type=LANES, help="The lane it was made for.")
+@click.option("--effort", type=NAME, metavar="EFFORT", help="The effort it was made for.")
 @as_json
 @click.pass_context
 def clear_assignment(ctx: click.Context, lane: str | None, effort: str | None, json: bool) -> int:
@@ -55,24 +82,34 @@ def clear_assignment(ctx: click.Context, lane: str | None, effort: str | None, j
     return _done({"assignments": app.reload().config.assignments, "was": was}, text, json)
 
 
-@strategy.command("set-subscription")
-@click.argument("pool")
+@strategy.command(
+    "set-subscription",
+    epilog=examples(
+        "bullswarm strategy set-subscription claude-code --reserve 20",
+        "bullswarm strategy set-subscription opencode --quota-window monthly "
+        "--resets-at 2027-01-15T00:00:00Z",
+    ),
+)
+@click.argument("pool", type=NAME)
 @click.option("--quota-window", type=click.Choice(["weekly", "monthly"]), help="What paces it.")
 @click.option(
     "--resets-at",
+    type=NAME,
     metavar="ISO",
     help="When its window ends, where its provider does "
     "not say; rolled forward by itself. 'none' clears it.",
 )
 @click.option(
     "--reserve",
-    type=click.FloatRange(0, 100),
+    type=PERCENT,
     metavar="PCT",
     help="Keep this share of the pacing window for yourself.",
 )
-@click.option("--cost-rank", type=float, help="Lower is cheaper.")
-@click.option("--cap", type=click.IntRange(min=0), help="Live agents at most; 0 clears it.")
-@click.option("--model", metavar="MODEL", help="The model to use there; 'none' clears it.")
+@click.option("--cost-rank", type=Number(min=0), metavar="RANK", help="Lower is cheaper.")
+@click.option("--cap", type=click.IntRange(0, 1000), help="Live agents at most; 0 clears it.")
+@click.option(
+    "--model", type=NAME, metavar="MODEL", help="The model to use there; 'none' clears it."
+)
 @click.option("--enabled/--disabled", default=None, help="Whether it takes work at all.")
 @as_json
 @click.pass_context
@@ -93,20 +130,30 @@ def set_subscription(ctx: click.Context, /, pool: str, json: bool, **given: Any)
         changes["model"] = None
     edits.set_subscription(app.home, pool, changes)
     mine = app.reload().subscriptions.get(pool)
-    words = ", ".join(f"{k.replace('_', '-')}={v}" for k, v in changes.items())
-    return _done({"pool": pool, "subscription": mine}, f"{pool}: {words}", json)
+    words = said({k.replace("_", "-"): "cleared" if v is None else v for k, v in changes.items()})
+    return _done({"pool": pool, "subscription": complete(mine)}, f"{pool}: {words}", json)
 
 
-@strategy.command("set-provider")
-@click.argument("provider")
+@strategy.command(
+    "set-provider",
+    epilog=examples(
+        "bullswarm strategy set-provider claude-code --home ~/logins/claude-two",
+        "bullswarm strategy set-provider qwen --disabled",
+    ),
+)
+@click.argument("provider", type=NAME)
 @click.option("--enabled/--disabled", default=None, help="Whether its pools exist at all.")
-@click.option("--bin", "bin_", metavar="PATH", help="The binary to run; 'none' clears it.")
+@click.option(
+    "--bin", "bin_", type=NAME, metavar="PATH", help="The binary to run; 'none' clears it."
+)
 @click.option(
     "--home",
     "homes",
+    type=NAME,
     multiple=True,
     metavar="DIR",
-    help="A further login home: a pool of its own. Can be given several times.",
+    help="A further login home: a pool of its own. Can be given several times; 'none' forgets "
+    "those that were added.",
 )
 @as_json
 @click.pass_context
@@ -133,20 +180,28 @@ def set_provider(
         changes["enabled"] = enabled
     if bin_ is not None:
         changes["bin"] = None if bin_ == "none" else str(Path(bin_).expanduser().absolute())
-    for home in homes:
-        path = Path(home).expanduser().absolute()
-        if not path.is_dir():
-            raise UsageError(f"--home: {path} is not a folder; log in there first")
-    if homes:
-        changes["homes"] = [str(Path(h).expanduser().absolute()) for h in homes]
+    if homes == ("none",):
+        changes["homes"] = None
+    elif homes:
+        paths = [Path(home).expanduser().absolute() for home in homes]
+        for path in paths:
+            if not path.is_dir():
+                raise UsageError(f"--home: {path} is not a folder; log in there first")
+        changes["homes"] = [str(path) for path in paths]
     if not changes:
         raise click.UsageError("nothing to set: give --enabled, --disabled, --bin or --home")
     edits.set_provider(app.home, provider, changes)
     now = app.reload().providers.get(provider, {})
-    return _done({"provider": provider, "settings": now}, f"{provider}: {now}", json)
+    text = f"{provider}: {said(now) or 'as its connector says'}"
+    return _done({"provider": provider, "settings": now}, text, json)
 
 
-@strategy.command()
+@strategy.command(
+    epilog=examples(
+        "bullswarm strategy set --on-limit wait",
+        "bullswarm strategy set --worker-cap 8 --inflight-penalty 3",
+    )
+)
 @click.option(
     "--on-limit",
     type=click.Choice(["quarantine", "return", "wait"]),
@@ -158,16 +213,48 @@ def set_provider(
     help="The default strategy of 'run'.",
     type=click.Choice(["pace", "prefer-order", "most-quota", "lowest-latency"]),
 )
-@click.option("--prefer", metavar="A,B,...", help="The default preference list.")
-@click.option("--quota-ceiling", type=click.FloatRange(0, 100), metavar="PCT")
-@click.option("--admission", type=click.Choice(["off", "hold"]))
-@click.option("--patience", type=click.FloatRange(min=0), metavar="MINUTES")
-@click.option("--cap-per-pool", type=click.IntRange(min=1))
-@click.option("--tail-factor", type=click.FloatRange(min=0))
-@click.option("--worker-cap", type=click.IntRange(min=1), help="Live agents of all pools together.")
-@click.option("--inflight-penalty", type=click.FloatRange(min=0), metavar="POINTS")
-@click.option("--depth-limit", type=click.IntRange(1, 16))
-@click.option("--caller-name", metavar="NAME", help="The agent that calls us; 'none' clears it.")
+@click.option(
+    "--prefer",
+    type=NAME,
+    metavar="A,B,...",
+    help="The default preference list; 'none' clears it.",
+)
+@click.option(
+    "--quota-ceiling",
+    type=PERCENT,
+    metavar="PCT",
+    help="The used% above which a pool is skipped (not for pace).",
+)
+@click.option(
+    "--admission",
+    type=click.Choice(["off", "hold"]),
+    help="Whether work is held while no pool has room.",
+)
+@click.option("--patience", type=PATIENCE, metavar="MINUTES", help="How long work is held at most.")
+@click.option(
+    "--cap-per-pool", type=click.IntRange(1, 1000), help="Agents a pool while work is held."
+)
+@click.option(
+    "--tail-factor",
+    type=Number(min=0, max=100),
+    metavar="N",
+    help="How often a hold counts the expected spend: tails are long.",
+)
+@click.option(
+    "--worker-cap", type=click.IntRange(1, 1000), help="Live agents of all pools together."
+)
+@click.option(
+    "--inflight-penalty",
+    type=PERCENT,
+    metavar="POINTS",
+    help="Surplus points for each agent in flight; 0 turns it off.",
+)
+@click.option(
+    "--depth-limit", type=click.IntRange(1, 16), help="How deep agents may call bullswarm."
+)
+@click.option(
+    "--caller-name", type=NAME, metavar="NAME", help="The agent that calls us; 'none' clears it."
+)
 @as_json
 @click.pass_context
 def set(ctx: click.Context, /, json: bool, **given: Any) -> int:
@@ -181,21 +268,24 @@ def set(ctx: click.Context, /, json: bool, **given: Any) -> int:
             "nothing to set: 'bullswarm strategy set --help' lists what there is"
         )
     if "prefer" in changes:
-        names = (word.strip() for word in changes["prefer"].split(","))
-        changes["prefer"] = tuple(app.resolve(name, "--prefer") for name in names if name)
+        words = changes["prefer"]
+        changes["prefer"] = () if words == "none" else preferred(app, words)
+    if "caller_name" in changes:
+        name = changes["caller_name"]
+        changes["caller_name"] = None if name == "none" else agent_of(app, name, "--caller-name")
     edits.set_defaults(app.home, changes)
-    words = ", ".join(f"{k.rstrip('_').replace('_', '-')}={v}" for k, v in changes.items())
-    return _done({"settings": app.reload()}, words, json)
+    words = said({k.rstrip("_").replace("_", "-"): v for k, v in changes.items() if v != ()})
+    return _done({"settings": complete(app.reload())}, words or "cleared", json)
 
 
-@strategy.command()
+@strategy.command(epilog=examples("bullswarm strategy show", "bullswarm strategy show --json"))
 @as_json
 @click.pass_context
 def show(ctx: click.Context, json: bool) -> int:
     """Show everything that is configured, defaults included."""
     app = _app(ctx)
     if json:
-        print_json(app.settings)
+        print_json(complete(app.settings))
         return 0
     s = app.settings
     click.echo(f"limits.mode            {s.limits.mode}")
@@ -215,22 +305,15 @@ def show(ctx: click.Context, json: bool) -> int:
     for key, pool in s.config.assignments.items():
         click.echo(f"assignment             {key} -> {pool}")
     for pool, sub in s.subscriptions.items():
-        click.echo(f"subscription           {pool}: {_said(sub)}")
+        click.echo(f"subscription           {pool}: {said(sub)}")
     for name, given in s.providers.items():
-        click.echo(f"provider               {name}: {given}")
+        click.echo(f"provider               {name}: {said(given)}")
     for pool, pause in s.paused.items():
         click.echo(
             f"paused                 {pool}" + (f" until {pause.until}" if pause.until else "")
         )
     click.echo(f"file                   {app.home.state_file}")
     return 0
-
-
-def _said(value: Any) -> str:
-    import msgspec
-
-    items = msgspec.to_builtins(value).items()
-    return ", ".join(f"{k}={v}" for k, v in items if v is not None)
 
 
 def _app(ctx: click.Context) -> Any:
@@ -249,12 +332,12 @@ def _reset(text: str) -> str | None:
     if text == "none":
         return None
     try:
-        moment = datetime.fromisoformat(text)
-    except ValueError:
+        moment = datetime.fromisoformat(text).astimezone(UTC)
+    except (ValueError, OverflowError):
         raise click.BadParameter(
             f"{text!r} is no ISO time such as 2026-01-31T09:00:00Z", param_hint="--resets-at"
         ) from None
-    return moment.astimezone(UTC).isoformat().replace("+00:00", "Z")
+    return moment.isoformat().replace("+00:00", "Z")
 
 
 def _done(document: dict[str, Any], text: str, json: bool) -> int:
