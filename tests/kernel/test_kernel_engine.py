@@ -11,66 +11,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from kernelkit import program, result, run, start, step_of, wait_for, writes
 
 from rig import World
-
-
-def program(world: World, *steps: dict[str, Any], **more: Any) -> str:
-    path = world.root / "program.json"
-    path.write_text(json.dumps({"schemaVersion": 3, "goal": "test", "steps": list(steps), **more}))
-    return str(path)
-
-
-def run(world: World, *steps: dict[str, Any], args: tuple[str, ...] = (), **more: Any) -> Any:
-    path = program(world, *steps, **more)
-    ran = world.bullswarm("workflow", "run", path, "--watch", "--json", *args)
-    lines = [json.loads(line) for line in ran.stdout.splitlines() if line.startswith("{")]
-    ends = [line["end"] for line in lines if "end" in line]
-    assert ends, (ran.stdout[-2000:], ran.stderr[-2000:], kernel_log(world))
-    return ends[-1]
-
-
-def kernel_log(world: World) -> str:
-    return "\n".join(p.read_text() for p in world.bull.glob("workflows/*/kernel.log"))
-
-
-def start(world: World, *steps: dict[str, Any], **more: Any) -> str:
-    ran = world.bullswarm("workflow", "run", program(world, *steps, **more), "--json")
-    assert ran.code == 0, ran.stderr
-    found: str = ran.json["runId"]
-    return found
-
-
-def result(world: World, run_id: str) -> Any:
-    ran = world.bullswarm("workflow", "result", run_id)
-    if not ran.stdout:
-        assert "not begun yet" in ran.stderr, ran.stderr
-        return {"ended": False, "state": "starting"}
-    return ran.json
-
-
-def wait_for(what: Any, seconds: float = 30.0) -> Any:
-    deadline = time.monotonic() + seconds
-    while time.monotonic() < deadline:
-        found = what()
-        if found:
-            return found
-        time.sleep(0.1)
-    raise AssertionError("it did not happen in time")
-
-
-def step_of(document: Any, name: str) -> Any:
-    return next(s for s in document["steps"] if s["id"] == name)
-
-
-def writes(name: str, *after: str, **more: Any) -> dict[str, Any]:
-    return {
-        "id": name,
-        "prompt": f"echo: write {name}.txt made by {name}\necho: answer I wrote {name}.txt",
-        "deliverable": {"type": "files", "paths": [f"{name}.txt"]},
-        "dependsOn": list(after),
-        **more,
-    }
 
 
 def test_a_graph_runs_to_its_end_and_its_labels_are_exact(world: World) -> None:

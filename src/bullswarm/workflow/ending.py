@@ -36,7 +36,6 @@ def attempt_ended(draft: Draft, event: AttemptEnded) -> None:
     attempt = draft.current(event.step, event.attempt_id)
     if attempt is None or draft.steps[event.step].status not in ("running", "pending"):
         return
-    draft.poke = True
     outcome = event.outcome
     attempt = _record(draft, event, attempt)
     cancelling = draft.base.phase == "cancelling"

@@ -52,6 +52,7 @@ from bullswarm.workflow.result import result
 T = TypeVar("T")
 TOPIC = "events"
 IDLE_S = 24 * 3600.0
+OPENING_S = 5.0
 QUEUE_POLL_S = 0.1
 
 _here: dict[str, Any] = {}
@@ -95,16 +96,33 @@ def crash(error: BaseException) -> NoReturn:
 # the run
 
 
+class Asks:
+    """Names for the children. What is asked for again (held work, a merge that the caller takes
+    after a conflict, anything in a run that was opened again) is a new child for the same one
+    attempt; DBOS would take the old one's end for its answer."""
+
+    def __init__(self, generation: int) -> None:
+        self._generation = generation
+        self._asked: dict[str, int] = {}
+
+    def next(self, work: str) -> str:
+        n = self._asked[work] = self._asked.get(work, 0) + 1
+        return f"{work}#{self._generation}.{n}"
+
+
 @DBOS.workflow(name="run", max_recovery_attempts=None)
 def run_flow(run_id: str, generation: int) -> str:
     state, commands = _opened(generation)
     n = DBOS.run_step({"name": "events"}, lambda: _or_crash(_carrier().folder.events_written))
     timers: dict[str, datetime] = {}
-    asks: dict[str, int] = {}
+    asks = Asks(generation)
+    # Who opens an ended run again has something to say; its message may be on its way.
+    last_word_s = OPENING_S if generation > 1 else 0.0
     while True:
         for command in commands:
             _carry(command, timers, asks)
-        event = _next_event(timers, ended=state.phase in states.ENDED)
+        event = _next_event(timers, last_word_s if state.phase in states.ENDED else None)
+        last_word_s = 0.0
         if event is None:
             return state.phase
         state, commands = kernel.advance(state, event)
@@ -152,10 +170,11 @@ def _record(n: int, event: str, state: states.RunState) -> None:
     _or_crash(write)
 
 
-def _next_event(timers: dict[str, datetime], *, ended: bool) -> Event | None:
-    """The next event; None where the run has ended and nobody had a last word."""
-    if ended:
-        last = DBOS.recv(TOPIC, timeout_seconds=0)
+def _next_event(timers: dict[str, datetime], last_word_s: float | None) -> Event | None:
+    """The next event. For a run that has ended ``last_word_s`` is set: None where nobody had a
+    word within that time."""
+    if last_word_s is not None:
+        last = DBOS.recv(TOPIC, timeout_seconds=last_word_s)
         return None if last is None else decode_event(last)
     while True:
         wait = IDLE_S
@@ -170,17 +189,15 @@ def _next_event(timers: dict[str, datetime], *, ended: bool) -> Event | None:
             return TimerFired(id=f"timer {name} {at.isoformat()}", at=at, timer=name)
 
 
-def _carry(command: Command, timers: dict[str, datetime], asks: dict[str, int]) -> None:
+def _carry(command: Command, timers: dict[str, datetime], asks: Asks) -> None:
     text = msgspec.json.encode(command).decode()
     match command:
         case StartAttempt():
-            # Held work is asked for again by the same id: a new flow for the same one attempt.
-            ask = asks[command.attempt_id] = asks.get(command.attempt_id, 0) + 1
-            _child(attempt_flow, f"{command.attempt_id}#{ask}", text, ask)
+            _child(attempt_flow, asks.next(command.attempt_id), text)
         case RunEvidence():
-            _child(evidence_flow, f"{command.attempt_id}.evidence", text)
+            _child(evidence_flow, asks.next(f"{command.attempt_id} evidence"), text)
         case Merge():
-            _child(merge_flow, f"{command.attempt_id}.merge", text)
+            _child(merge_flow, asks.next(f"{command.attempt_id} merged"), text)
         case StopWorker():
             DBOS.run_step(
                 {"name": "stop"},
@@ -207,9 +224,10 @@ def _carry(command: Command, timers: dict[str, datetime], asks: dict[str, int]) 
             pass
 
 
-def _child(flow: Any, flow_id: str, *args: Any) -> None:
-    with SetWorkflowID(flow_id):
-        DBOS.enqueue_workflow(_here["queue"], flow, DBOS.workflow_id or "", *args)
+def _child(flow: Any, name: str, text: str) -> None:
+    """Start a child by its name, which also names the event that it reports."""
+    with SetWorkflowID(name):
+        DBOS.enqueue_workflow(_here["queue"], flow, DBOS.workflow_id or "", name, text)
 
 
 def _drop(step: str) -> None:
@@ -237,7 +255,7 @@ def write_result(carrier: Carrier, state: states.RunState) -> None:
 
 
 @DBOS.workflow(name="attempt", max_recovery_attempts=None)
-def attempt_flow(parent: str, text: str, ask: int) -> None:
+def attempt_flow(parent: str, ask: str, text: str) -> None:
     command = msgspec.json.decode(text, type=StartAttempt)
     name, step = command.attempt_id, command.step
     placed = DBOS.run_step({"name": "place"}, _place, text)
@@ -247,7 +265,7 @@ def attempt_flow(parent: str, text: str, ask: int) -> None:
         _send(
             parent,
             Held(
-                id=f"{name} held {ask}",
+                id=f"{ask} held",
                 at=at,
                 step=step,
                 attempt_id=name,
@@ -298,10 +316,10 @@ def _work(text: str, carried: str) -> dict[str, str]:
 
 
 @DBOS.workflow(name="evidence", max_recovery_attempts=None)
-def evidence_flow(parent: str, text: str) -> None:
+def evidence_flow(parent: str, ask: str, text: str) -> None:
     command = msgspec.json.decode(text, type=RunEvidence)
     ran = DBOS.run_step({"name": "evidence"}, _evidence, text)
-    _send(parent, _ran(command, ran))
+    _send(parent, _ran(ask, command, ran))
 
 
 def _evidence(text: str) -> dict[str, str]:
@@ -310,9 +328,9 @@ def _evidence(text: str) -> dict[str, str]:
     return {"at": _now(), "checks": msgspec.json.encode(checks).decode()}
 
 
-def _ran(command: RunEvidence, ran: dict[str, str]) -> EvidenceRan:
+def _ran(ask: str, command: RunEvidence, ran: dict[str, str]) -> EvidenceRan:
     return EvidenceRan(
-        id=f"{command.attempt_id} evidence",
+        id=ask,
         at=datetime.fromisoformat(ran["at"]),
         step=command.step,
         attempt_id=command.attempt_id,
@@ -321,13 +339,13 @@ def _ran(command: RunEvidence, ran: dict[str, str]) -> EvidenceRan:
 
 
 @DBOS.workflow(name="merge", max_recovery_attempts=None)
-def merge_flow(parent: str, text: str) -> None:
+def merge_flow(parent: str, ask: str, text: str) -> None:
     command = msgspec.json.decode(text, type=Merge)
     done = DBOS.run_step({"name": "merge"}, _merge, command.step)
     _send(
         parent,
         Merged(
-            id=f"{command.attempt_id} merged",
+            id=ask,
             at=datetime.fromisoformat(done["at"]),
             step=command.step,
             attempt_id=command.attempt_id,

@@ -159,10 +159,16 @@ class RunFolder:
         try:
             with self.events_file.open("rb+") as file:
                 size = file.seek(0, 2)
-                back = min(size, 1 << 20)
-                file.seek(size - back)
-                tail = file.read(back)
-                whole = tail.rfind(b"\n") + 1
+                back = 1 << 16
+                while True:
+                    back = min(size, back)
+                    file.seek(size - back)
+                    tail = file.read(back)
+                    whole = tail.rfind(b"\n") + 1
+                    # The last whole line, however long, and the break before it.
+                    if back == size or tail.rfind(b"\n", 0, max(whole - 1, 0)) >= 0:
+                        break
+                    back *= 4
                 if whole < len(tail):
                     file.truncate(size - len(tail) + whole)
                 lines = tail[:whole].splitlines()

@@ -22,7 +22,7 @@ from bullswarm.runs.app import App
 from bullswarm.store import RunRecord, me
 from bullswarm.workflow import state as states
 from bullswarm.workflow.carry import Carrier
-from bullswarm.workflow.events import Event, Released, encode_event
+from bullswarm.workflow.events import Event, encode_event
 from bullswarm.workflow.folder import RunFolder
 
 BUSY = 3
@@ -109,6 +109,7 @@ def _engine(carrier: Carrier, generation: int) -> str:
     from dbos import DBOS, DBOSConfig, SetWorkflowID
 
     from bullswarm.workflow import flows
+    from bullswarm.workflow.line import Line
 
     for name in ("dbos", "dbos._logger", "sqlalchemy"):
         logging.getLogger(name).setLevel(logging.ERROR)
@@ -151,13 +152,12 @@ def _engine(carrier: Carrier, generation: int) -> str:
 
     threading.Thread(target=wait, daemon=True).start()
     sent: set[str] = set()
-    seen = carrier.app.store.version()
+    Line(carrier, lambda event: _send(flow_id, event)).watch()
     while not done.is_set():
         if stop.is_set():
             # The workers go on; the next process finds them.
             os._exit(0)
         _deliver(carrier, flow_id, sent)
-        seen = _wake_held(carrier, flow_id, seen)
         time.sleep(MAIL_S)
     (carrier.folder.path / f"finished-{generation}").touch(mode=0o600)
     DBOS.destroy()
@@ -171,16 +171,6 @@ def _deliver(carrier: Carrier, flow_id: str, sent: set[str]) -> None:
         if event.id not in sent:
             _send(flow_id, event)
             sent.add(event.id)
-
-
-def _wake_held(carrier: Carrier, flow_id: str, seen: int) -> int:
-    """An agent ended, a bench was lifted or a meter was read: whoever is held looks again."""
-    version = carrier.app.store.version()
-    if version != seen and any(
-        agent.run_id == carrier.meta.run_id for agent in carrier.app.store.line()
-    ):
-        _send(flow_id, Released(id=f"released {version}", at=carrier.app.now()))
-    return version
 
 
 def _send(flow_id: str, event: Event) -> None:

@@ -90,7 +90,7 @@ def _start_ready(draft: Draft) -> None:
             held.append(name)
     if not draft.poke:
         return
-    # Something ended, so there may be room for who was held; no more are asked than can run.
+    # There may be room for who was held; no more are asked than can run.
     held.sort(key=lambda n: draft.steps[n].attempts[-1].asked_at)
     for name in held:
         if not _start(draft, name):
