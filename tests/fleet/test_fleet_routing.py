@@ -269,5 +269,5 @@ def test_route_says_what_run_does(machine: Machine) -> None:
         machine.account(name, used, used)
     fleet = Fleet()
     for strategy in ("prefer-order", "most-quota", "lowest-latency", "pace"):
-        policy = Policy(strategy=strategy)  # type: ignore[arg-type]
+        policy = Policy(strategy=strategy)
         assert fleet.route_sync(ask(), policy).account == fleet.run_sync(ask(), policy).account
