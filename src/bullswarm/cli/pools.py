@@ -52,12 +52,12 @@ def pools(ctx: click.Context, fresh: bool, lane: str, json: bool) -> int:
         print_json({"at": app.now(), "lane": lane, "pools": rows, "faults": app.registry.faults()})
         return 0
     now = app.now()
-    if not rows:
+    if all((row.why_not or "").startswith("unavailable") for row in rows):
         note(
-            "no pool yet: install an agent CLI (claude, codex, ...) and log in to it, "
+            "no pool can work yet: install an agent CLI (claude, codex, ...) and log in to it, "
             "or see 'bullswarm demo'"
         )
-    else:
+    if rows:
         header = (
             "POOL",
             "COST",

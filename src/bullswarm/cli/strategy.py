@@ -209,7 +209,6 @@ def set_provider(
 )
 @click.option(
     "--strategy",
-    "strategy_",
     help="The default strategy of 'run'.",
     type=click.Choice(["pace", "prefer-order", "most-quota", "lowest-latency"]),
 )
@@ -274,7 +273,7 @@ def set(ctx: click.Context, /, json: bool, **given: Any) -> int:
         name = changes["caller_name"]
         changes["caller_name"] = None if name == "none" else agent_of(app, name, "--caller-name")
     edits.set_defaults(app.home, changes)
-    words = said({k.rstrip("_").replace("_", "-"): v for k, v in changes.items() if v != ()})
+    words = said({k.replace("_", "-"): v for k, v in changes.items() if v != ()})
     return _done({"settings": complete(app.reload())}, words or "cleared", json)
 
 
