@@ -12,13 +12,15 @@ from rig import Rig, Scene, World
 def _pool(world: World, cli: str, key: str) -> str:
     if cli == "claude-key":
         return world.claude(key=key, subscription=False)
-    return world.claude(key=key) if cli == "claude" else world.codex(key=key)
+    pool: str = getattr(world, cli)(key=key)
+    return pool
 
 
 CLIS = ("claude", "claude-key", "codex")
+OTHERS = ("opencode", "qwen", "gemini")
 
 
-@pytest.mark.parametrize("cli", CLIS)
+@pytest.mark.parametrize("cli", CLIS + OTHERS)
 def test_an_answer_is_verified(world: World, rig: Rig, cli: str) -> None:
     pool = _pool(world, cli, "k1")
     ran = world.bullswarm("run", "--lane", "analyze", "--json", "Explain the parser in one line.")
@@ -28,15 +30,17 @@ def test_an_answer_is_verified(world: World, rig: Rig, cli: str) -> None:
     assert verdict["pick"]["pool"] == pool
     with open(verdict["outFile"]) as file:
         assert "builds a tree" in file.read()
-    assert verdict["usage"]["outputTokens"] == 25
+    # 25 an answer; some of them ask more than once, and every one is counted.
+    tokens = verdict["usage"]["outputTokens"]
+    assert tokens == 25 if cli in CLIS else tokens and tokens % 25 == 0
     assert rig.asked("k1")
     assert not world.alive()
 
 
-@pytest.mark.parametrize("cli", CLIS)
+@pytest.mark.parametrize("cli", CLIS + OTHERS)
 def test_a_file_edit_through_a_tool_call(world: World, rig: Rig, cli: str) -> None:
     _pool(world, cli, "k1")
-    target = str(world.work / "hello.txt") if cli != "codex" else "hello.txt"
+    target = "hello.txt" if cli == "codex" else str(world.work / "hello.txt")
     rig.scenes["k1"] = Scene("write", path=target, text="I wrote hello.txt with a greeting.")
     ran = world.bullswarm("run", "--lane", "build", "--json", "Write hello.txt")
     verdict = ran.json
