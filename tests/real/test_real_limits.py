@@ -316,3 +316,23 @@ def test_wait_goes_on_with_the_same_session_after_the_reset(
     assert limited["session"] and done["session"] == limited["session"]
     assert ran.seconds > 8, "not before the reset and its margin"
     assert not world.alive()
+
+
+def test_starts_of_one_login_are_apart_and_its_files_are_left_alone(world: World, rig: Rig) -> None:
+    first = world.claude(key="k1")
+    settings(world)
+    login = world.home / ".claude" / ".credentials.json"
+    before = (login.read_bytes(), login.stat().st_mtime_ns, login.stat().st_ino)
+    started = [
+        world.start("run", "--lane", "analyze", "--use", first, "--json", f"Explain part {n}.")
+        for n in range(3)
+    ]
+    for run_ in started:
+        out, _ = run_.communicate(timeout=90)
+        assert json.loads(out)["ok"], out
+    asked = sorted(one.at for one in rig.asked("k1") if one.asks)
+    assert len(asked) == 3
+    gaps = [later - earlier for earlier, later in zip(asked, asked[1:], strict=False)]
+    # A second apart when they start; how long each takes to its first request varies.
+    assert asked[-1] - asked[0] > 1.4, gaps
+    assert (login.read_bytes(), login.stat().st_mtime_ns, login.stat().st_ino) == before
