@@ -118,13 +118,13 @@ def agent_of(app: Any, name: str, field: str) -> str:
     return known
 
 
-def preferred(app: Any, text: str) -> tuple[str, ...]:
+def preferred(app: Any, text: str, field: str = "--prefer") -> tuple[str, ...]:
     """The pools and providers in a list such as ``codex,claude``. Raises ``UsageError`` for an
     empty list and an unknown name."""
     names = [word.strip() for word in text.split(",") if word.strip()]
     if not names:
-        raise UsageError("--prefer: name pools or providers, best first: codex,claude-code")
-    return tuple(app.preferred(name, "--prefer") for name in names)
+        raise UsageError(f"{field}: name pools or providers, best first: codex,claude-code")
+    return tuple(app.preferred(name, field) for name in names)
 
 
 def read_prompt(prompt: str | None, file: str | None) -> str:

@@ -225,6 +225,19 @@ def set_provider(
     help="The used% above which a pool is skipped (not for pace).",
 )
 @click.option(
+    "--latency",
+    type=click.Choice(["fast", "slow", "none"]),
+    help="Prefer models of this class; 'none' clears it.",
+)
+@click.option(
+    "--domain",
+    "domains",
+    multiple=True,
+    metavar="WORD=A,B,...",
+    help="The preference list of a domain ('run --domain WORD'); WORD=none drops it. Can be given "
+    "several times.",
+)
+@click.option(
     "--admission",
     type=click.Choice(["off", "hold"]),
     help="Whether work is held while no pool has room.",
@@ -261,11 +274,14 @@ def set(ctx: click.Context, /, json: bool, **given: Any) -> int:
     from bullswarm.store import edits
 
     app = _app(ctx)
+    domains = dict(_domain(app, text) for text in given.pop("domains"))
     changes = {name: value for name, value in given.items() if value is not None}
-    if not changes:
+    if not changes and not domains:
         raise click.UsageError(
             "nothing to set: 'bullswarm strategy set --help' lists what there is"
         )
+    if changes.get("latency") == "none":
+        changes["latency"] = None
     if "prefer" in changes:
         words = changes["prefer"]
         changes["prefer"] = () if words == "none" else preferred(app, words)
@@ -273,6 +289,8 @@ def set(ctx: click.Context, /, json: bool, **given: Any) -> int:
         name = changes["caller_name"]
         changes["caller_name"] = None if name == "none" else agent_of(app, name, "--caller-name")
     edits.set_defaults(app.home, changes)
+    edits.set_domains(app.home, domains)
+    changes |= {f"domain {domain}": names for domain, names in domains.items()}
     words = said({k.replace("_", "-"): v for k, v in changes.items() if v != ()})
     return _done({"settings": complete(app.reload())}, words or "cleared", json)
 
@@ -291,7 +309,10 @@ def show(ctx: click.Context, json: bool) -> int:
     click.echo(
         f"policy                 {s.policy.strategy}, ceiling {s.policy.quota_ceiling:g}%"
         + (f", prefer {', '.join(s.policy.prefer)}" if s.policy.prefer else "")
+        + (f", {s.policy.latency} models" if s.policy.latency else "")
     )
+    for domain, names in s.policy.domains.items():
+        click.echo(f"domain                 {domain}: {', '.join(names)}")
     click.echo(
         f"admission              {s.admission.mode or 'by the work'}, "
         f"patience {s.admission.patience_minutes:g} min, "
@@ -319,6 +340,15 @@ def _app(ctx: click.Context) -> Any:
     from bullswarm.runs.app import App
 
     return App.open(home=home_of(ctx))
+
+
+def _domain(app: Any, text: str) -> tuple[str, tuple[str, ...]]:
+    domain, equals, names = text.partition("=")
+    if not domain.strip() or not equals or not names.strip():
+        raise click.BadParameter(
+            f"{text!r} is no list of a domain such as sql=A,B", param_hint="--domain"
+        )
+    return domain.strip(), () if names.strip() == "none" else preferred(app, names, "--domain")
 
 
 def _key(lane: str | None, effort: str | None) -> str:

@@ -44,6 +44,16 @@ def set_defaults(home: Home, changes: Mapping[str, Any]) -> Settings:
     return update(home, change)
 
 
+def set_domains(home: Home, changes: Mapping[str, tuple[str, ...]]) -> Settings:
+    """Set the preference lists of domains; an empty one drops it, the others stay."""
+
+    def change(settings: Settings) -> Settings:
+        lists = {d: names for d, names in {**settings.policy.domains, **changes}.items() if names}
+        return structs.replace(settings, policy=structs.replace(settings.policy, domains=lists))
+
+    return update(home, change) if changes else load(home)
+
+
 def assign(home: Home, key: str, pool: str) -> Settings:
     """Prefer ``pool`` for "lane", "effort" or "lane/effort"."""
     return update(home, lambda s: _assigned(s, {**s.config.assignments, key: pool}))
