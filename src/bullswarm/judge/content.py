@@ -1,4 +1,4 @@
-"""The content gate: did the worker say something, or only that it would? (doctrine rule 1)
+"""The content gate: did the worker say something, or only that it would?
 
 Pure, and conservative: it rejects an answer only when all of it is of a kind that can't be a
 result. Short answers, other languages, and answers about limits or errors pass.

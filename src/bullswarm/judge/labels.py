@@ -1,4 +1,4 @@
-"""The evidence label of a finished step (concepts: evidence). A pure function of the step's facts.
+"""The evidence label of a finished step. A pure function of the step's facts.
 
 What proves is a check that the kernel ran, or another agent's review of what the step had to meet.
 A worker's own answer is a claim, however well formed; a caller's acceptance is a decision.

@@ -108,7 +108,7 @@ class Attempt(Value, frozen=True, kw_only=True):
 
 
 class Verdict(Value, frozen=True, kw_only=True):
-    """The one object a run ends with (seeds 002 and 004).
+    """The one object a run ends with.
 
     ``ok`` true and ``keep_on_claude`` false: verified output, read ``out_file``. ``keep_on_claude``
     true: do it in the caller's own session; nothing ran. ``ok`` false: ``why`` names the failed

@@ -45,7 +45,7 @@ class DurationBook:
     Falls back from pool and lane to the pool, the lane, then everything; a row that names "*" is
     taken as given, and is put together from the others where there is none. Before anything was
     recorded it is an exponential prior, whose mean residual life is ``bootstrap_minutes`` at any
-    age (design).
+    age.
     """
 
     def __init__(self, rows: Sequence[Durations], bootstrap_minutes: float) -> None:

@@ -19,7 +19,7 @@ def route(snapshot: Snapshot, request: Request, policy: Policy = DEFAULT_POLICY)
     """Which pool runs ``request`` now, with every candidate's numbers.
 
     No caps and no holds: see ``admit``. A function of its arguments alone: the same snapshot,
-    request and policy give the same decision, whatever the order of the pools (design).
+    request and policy give the same decision, whatever the order of the pools.
     """
     view = FleetView(snapshot)
     rows = weigh(view, request, policy)

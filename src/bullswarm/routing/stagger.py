@@ -2,7 +2,7 @@
 
 Accounts whose week begins with its first use and that are started together run out together and
 come back together. Started one after the other, some account comes back every few hours. Pure, and
-opt-in (design): an account that waits for its start is one that can't be used before.
+opt-in: an account that waits for its start is one that can't be used before.
 """
 
 from __future__ import annotations

@@ -24,7 +24,7 @@ LEAD_SHARE: dict[WindowKind, float] = {"weekly": 1 / 7, "monthly": 1 / 10}
 
 def month_before(end: datetime) -> datetime:
     """The start of the calendar month that ends at ``end``; the 31st starts at the last day of a
-    shorter month (design)."""
+    shorter month."""
     last = end.replace(day=1) - timedelta(days=1)
     return last.replace(day=end.day) if end.day < last.day else last
 
@@ -39,7 +39,7 @@ def length_minutes(window: Window) -> float:
 
 def holds(window: Window, observed_at: datetime | None, now: datetime) -> bool:
     """Whether the window that was read is still running: a reading whose reset has passed is not a
-    reading, and neither is one older than the whole window (design)."""
+    reading, and neither is one older than the whole window."""
     if window.resets_at is not None:
         return window.resets_at > now
     if observed_at is None:
@@ -63,7 +63,7 @@ Sorted = tuple[Window | None, Window | None, tuple[Window, ...], tuple[Window, .
 """``(pacing, five, full, family_full, worst_used)``: the windows of a pool by what they do.
 
 ``pacing`` is the window of the declared kind, else the other subscription window where the provider
-reports only that one; the 5-hour window, ``five``, never paces (doctrine). ``full`` bind the whole
+reports only that one; the 5-hour window, ``five``, never paces. ``full`` bind the whole
 pool and are full, ``family_full`` bind one model family. ``worst_used`` is the highest known
 percentage of those that bind the whole pool.
 """

@@ -19,7 +19,7 @@ LimitsMode = Literal["quarantine", "return", "wait"]
 LIMITS_MODES: tuple[LimitsMode, ...] = ("quarantine", "return", "wait")
 
 THROTTLE_BACKOFF_S: tuple[float, ...] = (20.0, 60.0)
-"""Pauses on the same pool after a throttle: two at most (concepts: limits and failed pools)."""
+"""Pauses on the same pool after a throttle: two at most."""
 
 THROTTLE_NAMED_WAIT_MAX_S = 120.0
 """A wait that the provider named is honoured up to two minutes."""
@@ -68,8 +68,7 @@ def after(
 ) -> Next:
     """What follows the last attempt in ``tried``.
 
-    ``retries`` is the budget of automatic retries that are not about limits (concepts: one a
-    step). ``repeatable`` is False for outward actions: a worker that started is never started
+    ``retries`` is the budget of automatic retries that are not about limits (one a step). ``repeatable`` is False for outward actions: a worker that started is never started
     again by anyone but the caller.
     """
     last = tried[-1]

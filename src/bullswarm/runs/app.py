@@ -101,7 +101,7 @@ class App:
 
     def caller(self) -> str | None:
         """The agent CLI that started us: ``config.callerName``, else the marker it left in the
-        environment, else None (design: the caller)."""
+        environment, else None."""
         if self.settings.config.caller_name:
             return self.settings.config.caller_name
         from bullswarm.providers.callers import detect_caller

@@ -1,5 +1,5 @@
 """The files of an attempt: the prompt, the answer, the raw capture, and what lets another process
-find the worker (concepts: the run directory)."""
+find the worker."""
 
 from __future__ import annotations
 

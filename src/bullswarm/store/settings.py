@@ -1,7 +1,5 @@
 """What a person configures: ``state.json``, typed, checked, and never lost or overwritten."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from datetime import datetime
 from typing import Annotated, Any, Literal
@@ -45,10 +43,9 @@ class ConfigSection(Section, frozen=True, kw_only=True):
 
 
 class LimitsSection(Section, frozen=True, kw_only=True):
-    """``limits``. ``mode``: what a provider's limit does (design, disagreement 1).
-    ``throttle_pauses_seconds``: the pauses on the same pool after a throttle, two at most
-    (concepts: limits and failed pools). ``wait_margin_seconds``: how long after a reset a wait for
-    it ends; clocks differ, and providers are late."""
+    """``limits``. ``mode``: what a provider's limit does. ``throttle_pauses_seconds``: the
+    pauses on the same pool after a throttle, two at most. ``wait_margin_seconds``: how long after a
+    reset a wait for it ends; clocks differ, and providers are late."""
 
     mode: Literal["quarantine", "return", "wait"] = "quarantine"
     throttle_pauses_seconds: Annotated[
@@ -68,7 +65,7 @@ class PolicySection(Section, frozen=True, kw_only=True):
 
 
 class AdmissionSection(Section, frozen=True, kw_only=True):
-    """``admission``: when to hold work (design, "When not to dispatch"). ``mode`` None means hold
+    """``admission``: when to hold work. ``mode`` None means hold
     for workflows and batches, off for a single run."""
 
     mode: Literal["off", "hold"] | None = None
