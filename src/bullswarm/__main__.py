@@ -1,5 +1,22 @@
-"""``python -m bullswarm``."""
+"""The console script, and ``python -m bullswarm``."""
 
-from bullswarm.cli import main
+from __future__ import annotations
 
-main()
+import gc
+from typing import NoReturn
+
+GARBAGE_AFTER = 20_000
+"""Objects before a collector's look. What imports make lives to the end, and Python's own 700 is a
+look in vain every few modules."""
+
+
+def main(argv: list[str] | None = None) -> NoReturn:
+    """Run the command line and end the process with its exit code."""
+    gc.set_threshold(GARBAGE_AFTER)
+    from bullswarm.cli import main as run
+
+    run(argv)
+
+
+if __name__ == "__main__":
+    main()

@@ -4,16 +4,14 @@ it is asked for, because agents call us in a loop."""
 from __future__ import annotations
 
 import contextlib
-import gc
 import os
 import sys
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TextIO
 
 import click
 
 from bullswarm import __version__
 
-GARBAGE_AFTER = 20_000
 VERBS: dict[str, tuple[str, str]] = {
     "run": ("bullswarm.cli.run:run", "Send one task to the pool with quota to spare and judge it."),
     "pools": (
@@ -41,8 +39,19 @@ VERBS: dict[str, tuple[str, str]] = {
 }
 
 
+class ReaderLeft(Exception):
+    """Whoever read our output went away."""
+
+
 class LazyGroup(click.Group):
     """A group that maps a verb to a module and imports it when it is called."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except BrokenPipeError as error:
+            # Before click takes it for a failure of ours.
+            raise ReaderLeft from error
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(VERBS)
@@ -103,16 +112,46 @@ def cli(ctx: click.Context, home: str | None) -> None:
 
 def main(argv: list[str] | None = None) -> NoReturn:
     """The console script. Never shows a traceback for what a person can act on."""
-    # What imports make lives to the end: collecting every 700 objects looks through it in vain.
-    gc.set_threshold(GARBAGE_AFTER)
-    code = invoke(argv)
+    _open_what_is_closed()
+    code = _flushed(invoke(argv))
     if _nothing_waits_for_the_end():
         # Taking an interpreter apart costs as much as starting one, and agents call us in a loop.
-        with contextlib.suppress(OSError):
-            sys.stdout.flush()
-            sys.stderr.flush()
         os._exit(code)
     sys.exit(code)
+
+
+def _open_what_is_closed() -> None:
+    """Started with a closed stdin, stdout or stderr, the next file we open would take its number:
+    what a worker or a library says there would land in it."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115
+
+
+def _flushed(code: int) -> int:
+    """The exit code once everything is written; 1 where it could not be, a full disk say."""
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except BrokenPipeError:
+            _let_go(stream)
+        except OSError as error:
+            _let_go(stream)
+            if stream is sys.stdout:
+                _say(f"the output could not be written: {error}")
+                code = code or 1
+    return code
+
+
+def _let_go(stream: TextIO) -> None:
+    """Whoever read it (head, less) went away, or there is no room for it: what is left has nowhere
+    to go, and must not be tried again as the interpreter ends."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+
+
+def _say(text: str) -> None:
+    with contextlib.suppress(OSError):
+        print(f"bullswarm: {text}", file=sys.stderr, flush=True)
 
 
 def _nothing_waits_for_the_end() -> bool:
@@ -133,20 +172,26 @@ def invoke(argv: list[str] | None = None) -> int:
     except click.exceptions.Exit as error:
         return error.exit_code
     except click.Abort:
-        print("bullswarm: interrupted", file=sys.stderr)
+        _say("interrupted")
         return 130
     except click.ClickException as error:
         error.show()
         return error.exit_code
     except BullswarmError as error:
-        print(f"bullswarm: {error}", file=sys.stderr)
+        _say(str(error))
         return error.exit_code
     except KeyboardInterrupt:
-        print("bullswarm: interrupted", file=sys.stderr)
+        _say("interrupted")
         return 130
-    except BrokenPipeError:
-        # The reader (head, less) went away: not an error of ours, and stdout can't be flushed.
-        devnull = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(devnull, sys.stdout.fileno())
+    except ReaderLeft:
+        _let_go(sys.stdout)
         return 0
+    except SystemExit as error:
+        # What click does where the reader leaves in the middle of a help text.
+        _let_go(sys.stdout)
+        return 0 if error.code == 1 else int(error.code or 0)
+    except OSError as error:
+        # A full disk, a folder that was taken away: the words name the file.
+        _say(str(error))
+        return 1
     return result if isinstance(result, int) else 0

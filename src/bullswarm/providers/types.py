@@ -3,8 +3,6 @@
 A provider's quirks live in its folder alone; everything else in bullswarm talks to these types.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from datetime import datetime
 from typing import Any, Literal, Protocol, runtime_checkable

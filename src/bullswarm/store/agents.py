@@ -1,7 +1,5 @@
 """Live assignments: who waits, who runs, who owns it, and who asked for its end."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import Any, Literal
