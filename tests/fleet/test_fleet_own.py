@@ -7,6 +7,7 @@ import time
 from collections import Counter
 from collections.abc import Sequence
 from datetime import datetime
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -166,6 +167,25 @@ def test_it_is_ended_at_its_timeout(machine: Machine) -> None:
     result = Fleet([own]).run_sync(ask(timeout_s=0.4))
     assert not result.ok and result.failure_kind == "stalled" and "timed out" in result.why
     assert own.cancelled >= 1 and time.monotonic() - began < 5
+
+
+def test_what_a_task_asks_for_is_judged_here_too(machine: Machine, tmp_path: Path) -> None:
+    schema = tmp_path / "schema.json"
+    schema.write_text('{"type": "object", "required": ["files"]}')
+
+    def go(text: str, answer: Any = None, **fields: Any) -> RunResult:
+        own = Own(result=lambda task: RunResult(ok=True, text=text, answer=answer))
+        return Fleet([own]).run_sync(ask("Count.", **fields))
+
+    told = go('Here: {"files": 3}', answer_schema=str(schema))
+    assert told.ok and told.answer == {"files": 3}
+    assert go("", {"files": 4}, answer_schema=str(schema)).answer == {"files": 4}
+    wrong = go("three", answer_schema=str(schema))
+    assert not wrong.ok and wrong.failure_kind == "schema"
+    missing = go("I wrote it.", deliverables=("report.md",))
+    assert not missing.ok and missing.failure_kind == "not-produced" and "report.md" in missing.why
+    # Nothing else is asked of it: a build that says it is done needs no file.
+    assert go("done", lane="build").ok
 
 
 def test_its_run_is_called_on_the_callers_loop(machine: Machine) -> None:

@@ -46,7 +46,7 @@ def test_a_typed_answer(machine: Machine, tmp_path: Path) -> None:
     machine.account("a")
     schema = tmp_path / "schema.json"
     schema.write_text(json.dumps({"type": "object", "required": ["files"]}))
-    result = Fleet().run_sync(ask('echo: answer {"files": 3}', answer_schema=str(schema)))
+    result = Fleet().run_sync(ask('echo: answer {"files": 3}', answer_schema=schema))
     assert result.ok and result.answer == {"files": 3}
     wrong = Fleet().run_sync(ask('echo: answer {"lines": 3}', answer_schema=str(schema)))
     assert not wrong.ok and wrong.failure_kind == "schema" and wrong.answer is None
@@ -59,7 +59,7 @@ def test_every_field_of_a_task_arrives(machine: Machine, tmp_path: Path) -> None
     task = RunTask(
         f"echo: write made.txt hi\n{SAY}",
         account="echo:a",
-        cwd=str(folder),
+        cwd=folder,
         lane="chore",
         model="echo-small",
         effort="high",

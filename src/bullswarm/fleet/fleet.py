@@ -65,6 +65,9 @@ class Fleet:
             if names.count(name) > 1:
                 raise UsageError(f"adapters: two of them are named {name!r}")
 
+    def __repr__(self) -> str:
+        return f"Fleet({', '.join(adapter.name for adapter in self.adapters) or 'no adapters'})"
+
     # asking
 
     async def route(self, task: RunTask | str, policy: Policy | None = None) -> RouteDecision:

@@ -16,7 +16,9 @@ from bullswarm.fleet.adapter import Adapter
 from bullswarm.fleet.app import OwnProvider
 from bullswarm.fleet.types import RunResult, RunTask
 from bullswarm.judge import Before, compare
-from bullswarm.judge.types import Attempt, Judgement
+from bullswarm.judge.gates import deliverable_gate
+from bullswarm.judge.schema import answer_gate
+from bullswarm.judge.types import Attempt, Changes, Gate, Judgement
 from bullswarm.providers.types import Account, Provider
 from bullswarm.runs.app import App
 from bullswarm.runs.attempt import (
@@ -119,7 +121,7 @@ def attempts_of(asked: RunTask, loop: asyncio.AbstractEventLoop) -> RunAttempt:
         on_progress(Progress(kind="started", pool=spec.pool, text=text))
         call = _Call(provider.adapter, task, loop)
         ended_by = _watch(app, spec, call, on_progress, cancelled)
-        return _outcome(app, spec, call, ended_by, before, reason, began, clock)
+        return _outcome(app, spec, call, ended_by, terms, before, reason, began, clock)
 
     return attempt
 
@@ -150,6 +152,7 @@ def _outcome(
     spec: AttemptSpec,
     call: _Call,
     ended_by: EndedBy,
+    terms: Terms,
     before: Before,
     reason: str,
     began: datetime,
@@ -163,15 +166,8 @@ def _outcome(
         result = RunResult(ok=False, text="", why=why, failure_kind=kind)
     if not result.ok and result.failure_kind is None:
         result = msgspec.structs.replace(result, failure_kind="process")
-    why = result.why
-    if not result.ok and why == "verified":
-        why = f"{spec.pool} failed and said no more"
-    judgement = Judgement(
-        ok=result.ok,
-        why=why,
-        failure_kind=None if result.ok else result.failure_kind,
-        answer=result.answer,
-    )
+    changes = compare(before)
+    judgement = _judged(spec, result, terms, changes)
     ended = Ended(
         ended_by=ended_by,
         answer=result.text,
@@ -184,7 +180,6 @@ def _outcome(
     )
     out = files_of(spec).out
     atomic_write(out, result.text.encode("utf-8", "replace"))
-    changes = compare(before)
     attempt = Attempt(
         n=spec.n,
         pool=spec.pool,
@@ -208,4 +203,32 @@ def _outcome(
         changes=changes,
         attempt=attempt,
         notice=notice_behind(judgement),
+    )
+
+
+def _judged(
+    spec: AttemptSpec, result: RunResult, terms: Terms, changes: Changes | None
+) -> Judgement:
+    """The adapter's own word; what the task asked for in so many words is looked at as well."""
+    why = result.why
+    if not result.ok:
+        if why == "verified":
+            why = f"{spec.pool} failed and said no more"
+        return Judgement(ok=False, why=why, failure_kind=result.failure_kind, answer=result.answer)
+    gates: list[Gate] = []
+    answer = result.answer
+    if terms.deliverables:
+        left = deliverable_gate(spec.lane, changes, terms.deliverables, must_change=False)
+        gates += [left] if left is not None else []
+    if terms.schema is not None:
+        text = result.text if answer is None else msgspec.json.encode(answer).decode()
+        typed, answer = answer_gate(text, terms.schema)
+        gates.append(typed)
+    failed = next((gate for gate in gates if not gate.ok), None)
+    return Judgement(
+        ok=failed is None,
+        why=why if failed is None else failed.why,
+        failure_kind=None if failed is None else failed.failure_kind,
+        gates=tuple(gates),
+        answer=answer,
     )

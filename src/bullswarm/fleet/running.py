@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
 import threading
 from collections.abc import Callable, Coroutine
 from pathlib import Path
@@ -44,7 +45,7 @@ def engine_task(app: FleetApp, task: RunTask, policy: Policy, *, hold: bool | No
         hold=hold,
         priority=task.priority,
         timeout_s=task.timeout_s,
-        answer_schema=task.answer_schema,
+        answer_schema=os.fspath(task.answer_schema) if task.answer_schema else None,
         deliverables=tuple(task.deliverables),
         permission_mode=task.permission_mode,
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -31,7 +32,7 @@ class RunTask(msgspec.Struct, frozen=True):
 
     prompt: str
     account: str | None = None
-    cwd: str | None = None
+    cwd: str | os.PathLike[str] | None = None
     lane: Lane = "build"
     domain: str | None = None
     permission_mode: str | None = None
@@ -39,7 +40,7 @@ class RunTask(msgspec.Struct, frozen=True):
     effort: str | None = None
     capabilities: tuple[str, ...] = ()
     deliverables: tuple[str, ...] = ()
-    answer_schema: str | None = None
+    answer_schema: str | os.PathLike[str] | None = None
     timeout_s: float | None = None
     priority: int = 0
     policy: Policy | None = None
@@ -82,10 +83,12 @@ class RouteDecision(msgspec.Struct, frozen=True, kw_only=True):
 
 class RunResult(msgspec.Struct, frozen=True, kw_only=True):
     """What came back. ``ok`` is the judge's word, not the exit code's; an adapter of your own is
-    its own judge. ``text`` is the answer, ``answer`` the typed one where a schema was given.
+    its own judge, except for the deliverables and the answer schema that a task asks for. ``text``
+    is the answer, ``answer`` the typed one where a schema was given.
     ``why`` says in one line what failed ("verified" where nothing did). ``session`` is the CLI's
     own session id. ``wall_s`` is in seconds, waiting included. ``verdict`` holds everything: the
-    attempts, the files that changed, where the capture lies; None from an adapter of your own."""
+    attempts, the files that changed, where the capture lies. An adapter of your own leaves it out;
+    the fleet fills it in."""
 
     ok: bool
     text: str
