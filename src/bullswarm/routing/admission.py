@@ -2,13 +2,14 @@
 
 Under load the question is less where than whether: work sent to a window that is about to close
 dies there and burns what is left of it. A hold always names a later time, never outlasts its
-patience, and never happens while a capable pool has room (design).
+patience, and never happens while a capable pool has room.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
+from typing import Any
 
 from bullswarm.routing import reasons, room
 from bullswarm.routing.filters import stamp
@@ -73,6 +74,7 @@ def serve(snapshot: Snapshot, line: Sequence[Waiting]) -> dict[str, Decision]:
                     lane=one.request.lane,
                     started_at=view.now,
                     model=made.model,
+                    ran_minutes=one.request.ran_minutes,
                 )
             )
     return done
@@ -93,14 +95,17 @@ def _admit(view: FleetView, request: Request, policy: Policy, rule: Admission) -
         return _wait_for_comeback(view, rows, request, policy, rule, ends if patient else None)
 
     full = view.config.worker_cap is not None and view.inflight_total >= view.config.worker_cap
-    crowded = patient and _apply_room(eligible, rule)
+    # Work that is out of patience, too, goes where there is room, if that is anywhere.
+    crowded = holding and _apply_room(eligible, rule)
     if full and not all(row.runs_on_caller for row in eligible):
         made = None if crowded else choose(view, rows, request, policy)
         if made is not None and made.keep_on_caller:
             return made
         return _worker_cap_hold(view, rows, policy)
-    if crowded:
+    if crowded and patient:
         return _admission_hold(view, rows, eligible, capped, policy, rule, ends)
+    if crowded and request.pin is None:
+        return _least_loaded(view, rows, eligible, policy, rule)
     return choose(view, rows, request, policy)
 
 
@@ -209,6 +214,38 @@ def _admission_hold(
             pool=pool,
             patience_ends=ends,
         ),
+    )
+
+
+def _least_loaded(
+    view: FleetView,
+    rows: Sequence[Row],
+    eligible: Sequence[Row],
+    policy: Policy,
+    rule: Admission,
+) -> Decision:
+    """Nobody has room and the patience is over: the work goes where it does the least harm. By
+    any other order a whole line that runs out of patience together would die on one pool."""
+    over = {row.name: room.points_over(row, rule) for row in eligible}
+
+    def load(row: Row) -> tuple[Any, ...]:
+        crowd = row.inflight >= rule.cap_per_pool
+        return (row.runs_on_caller, crowd, round(over[row.name], 6), *row.base)
+
+    ranked = sorted(eligible, key=load)
+    winner = ranked[0]
+    for row in ranked[1:]:
+        row.lost = f"{row.no_room}; {winner.name} is the least loaded"
+    words = f"no pool has room and the patience is over: {winner.name} is the least loaded"
+    return decision(
+        view,
+        rows,
+        ranked,
+        policy,
+        pool=winner,
+        reason=f"{words}, although it {winner.no_room}".replace("it 5-", "its 5-"),
+        note=words,
+        keep=winner.runs_on_caller,
     )
 
 

@@ -44,7 +44,12 @@ class Load:
             if live:
                 inflight += 1
                 age = (now - start).total_seconds() / 60.0
-                rest, known = book.residual(one.pool, one.lane, age)
+                ran = one.ran_minutes - age
+                if ran > 0.0:
+                    rest, known = book.residual(one.pool, one.lane, one.ran_minutes)
+                    rest += ran
+                else:
+                    rest, known = book.residual(one.pool, one.lane, age)
                 rests.append(rest)
                 all_known = all_known and known
         if inflight > 1:

@@ -1,6 +1,7 @@
-"""Whether a pool has room for one more agent, and when it is expected to (design).
+"""Whether a pool has room for one more agent, and when it is expected to.
 
-A long tail is the danger: the candidate counts with ``tail_factor`` times its expected minutes.
+A long tail is the danger: the candidate counts with ``tail_factor`` times its expected minutes;
+of one that a limit cut off before, what it ran is certain and only the rest has a tail.
 """
 
 from __future__ import annotations
@@ -12,17 +13,22 @@ from bullswarm.routing.types import Admission
 _EPSILON_MINUTES = 1 / 60
 
 
+def tail_minutes(row: Row, rule: Admission) -> float:
+    """The candidate's minutes with its tail."""
+    return row.ran + row.rest * rule.tail_factor
+
+
 def tail_five(row: Row, rule: Admission) -> float | None:
     """The 5-hour forecast (percent) with the candidate's tail, clipped at the reset."""
     view = row.view
-    minutes = clipped(row.expected * rule.tail_factor, view.five_left)
+    minutes = clipped(tail_minutes(row, rule), view.five_left)
     return grown(view.five_projected, view.five_rate, minutes)
 
 
 def tail_pacing(row: Row, rule: Admission) -> float | None:
     """The pacing forecast (percent) with the candidate's tail; never clipped."""
     view = row.view
-    return grown(view.pacing_projected, view.pacing_rate, row.expected * rule.tail_factor)
+    return grown(view.pacing_projected, view.pacing_rate, tail_minutes(row, rule))
 
 
 def pacing_line(row: Row, rule: Admission) -> float:
@@ -42,6 +48,16 @@ def why_none(row: Row, rule: Admission) -> str | None:
         line = pacing_line(row, rule)
         return f"{row.pacing_word} forecast {pacing:.1f}% is at its line of {line:.0f}%"
     return None
+
+
+def points_over(row: Row, rule: Admission) -> float:
+    """How far (percent points) the fullest of its windows is forecast over its line; below zero
+    where it is under. Unknown windows are far under."""
+    five, pacing = tail_five(row, rule), tail_pacing(row, rule)
+    return max(
+        -100.0 if five is None else five - rule.five_hour_line,
+        -100.0 if pacing is None else pacing - pacing_line(row, rule),
+    )
 
 
 def slot_minutes(row: Row, cap: int) -> float | None:

@@ -57,7 +57,9 @@ class Row:
         "near",
         "no_room",
         "pacing_forecast",
+        "ran",
         "rank",
+        "rest",
         "tier",
         "urgency",
         "urgency_charged",
@@ -79,8 +81,13 @@ class Row:
         self.kept = False
         self.rank = 0
 
-        expected, known = fleet.book.mean(name, ask.lane)
-        self.expected = expected
+        ran = self.ran = ask.request.ran_minutes
+        if ran > 0.0:
+            rest, known = fleet.book.residual(name, ask.lane, ran)
+        else:
+            rest, known = fleet.book.mean(name, ask.lane)
+        self.rest = rest
+        expected = self.expected = ran + rest
         self._spend(view, load, expected, known, fleet.config.inflight_penalty_pct)
         surplus = view.surplus
         # Rounded, so that noise in the last bits never outranks the load.

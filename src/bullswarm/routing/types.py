@@ -5,8 +5,6 @@ every duration is in minutes unless its name says otherwise. Nothing here touche
 a process, the environment or the network.
 """
 
-from __future__ import annotations
-
 from datetime import datetime
 from typing import Literal
 
@@ -68,7 +66,7 @@ class Reading(Value, frozen=True, kw_only=True):
 class Rate(Value, frozen=True, kw_only=True):
     """Measured burn of one window: percentage points per worker-minute.
 
-    ``per_minute`` is None below five attributable worker-minutes (seed 000: a fresh machine routes
+    ``per_minute`` is None below five attributable worker-minutes (a fresh machine routes
     on pace and the flat penalty until it has measured something).
     """
 
@@ -124,7 +122,8 @@ class Pool(Value, frozen=True, kw_only=True):
 
 
 class Work(Value, frozen=True, kw_only=True):
-    """One agent's time on a pool: in flight while ``ended_at`` is None, else recently ended."""
+    """One agent's time on a pool: in flight while ``ended_at`` is None, else recently ended.
+    ``ran_minutes`` as in ``Request``."""
 
     id: str
     pool: str
@@ -132,6 +131,7 @@ class Work(Value, frozen=True, kw_only=True):
     started_at: datetime
     ended_at: datetime | None = None
     model: str | None = None
+    ran_minutes: float = 0.0
 
 
 class Quarantine(Value, frozen=True, kw_only=True):
@@ -155,7 +155,7 @@ class Durations(Value, frozen=True, kw_only=True):
 
 
 class Admission(Value, frozen=True, kw_only=True):
-    """When to hold work rather than dispatch it (DESIGN, "When not to dispatch").
+    """When to hold work rather than dispatch it.
 
     ``five_hour_line`` and ``pacing_line`` are forecast percentages; ``cap_per_pool`` agents in
     flight; ``tail_factor`` multiplies the candidate's expected spend (tails are long);
@@ -171,7 +171,7 @@ class Admission(Value, frozen=True, kw_only=True):
 
 
 class Policy(Value, frozen=True, kw_only=True):
-    """How to choose: one policy, four strategies (seed 003 and DESIGN).
+    """How to choose: one policy, four strategies.
 
     ``prefer`` names pools or providers, best first; ``domains`` maps a domain to such a list;
     ``quota_ceiling`` is the used% above which a candidate is gated for the three simple
@@ -204,6 +204,8 @@ class Request(Value, frozen=True, kw_only=True):
     route); ``exclude`` names pools already tried; ``exclude_groups`` credential groups already
     found dead for this step. ``caller`` is the pool or provider of the agent that invoked us;
     ``incumbent`` the pool already doing this work. ``waiting_since`` is when held work first asked.
+    ``ran_minutes`` is how long an earlier attempt at it ran before a limit cut it off: it takes
+    longer than that.
     """
 
     lane: str
@@ -219,6 +221,7 @@ class Request(Value, frozen=True, kw_only=True):
     caller: str | None = None
     incumbent: str | None = None
     waiting_since: datetime | None = None
+    ran_minutes: float = 0.0
 
 
 class Snapshot(Value, frozen=True, kw_only=True):

@@ -235,7 +235,7 @@ _INF = float("inf")
 
 
 def _edges(scenario: Scenario, clock: Clock, slot_minutes: float) -> list[float]:
-    """Where slots begin and end: a grid, and every instant at which something is known to change."""
+    """Where slots begin and end: a grid, and every instant at which something known changes."""
     horizon = scenario.horizon
     marks = {0.0, horizon}
     at = slot_minutes

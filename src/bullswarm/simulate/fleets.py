@@ -29,7 +29,7 @@ FLEETS: dict[str, FleetSpec] = {
         ),
         FleetSpec(
             name="tight",
-            about="five plans of three sizes, work for nearly all they hold",
+            about="five plans of three sizes, and a tenth more work than they hold",
             pools=(
                 _plan("max-a", 2.0, starts="fixed", resets_in_hours=40, used=60),
                 _plan("max-b", 2.0, starts="fixed", resets_in_hours=110, used=30),
@@ -37,7 +37,7 @@ FLEETS: dict[str, FleetSpec] = {
                 _plan("pro-b", 1.0, cost_rank=0.8, starts="fixed", resets_in_hours=80, used=40),
                 _plan("mini", 0.5, cost_rank=0.5),
             ),
-            work=WorkSpec(load=0.95),
+            work=WorkSpec(load=1.1),
         ),
         FleetSpec(
             name="overloaded",

@@ -7,7 +7,6 @@ end, a new reading, a released bench, the time that a hold named), the line is s
 
 from __future__ import annotations
 
-from bisect import bisect_left, insort
 from heapq import heappop, heappush
 from math import inf
 
@@ -18,6 +17,7 @@ from bullswarm.routing.types import Admission, Config, Decision, Request, Snapsh
 from bullswarm.simulate.account import Account
 from bullswarm.simulate.calendar import Clock
 from bullswarm.simulate.learned import DurationRecords
+from bullswarm.simulate.line import Line
 from bullswarm.simulate.outcome import Outcome, Tally, Trace
 from bullswarm.simulate.policies import Chooser
 from bullswarm.simulate.states import Attempt, PoolState, Sample
@@ -70,11 +70,10 @@ class _World:
         self._events: list[tuple[float, int, int, object]] = []
         self._count = 0
         self._wakes: set[float] = set()
-        # Waiting work by lane, by arrival; and since when each has been asking.
-        self._line: dict[str, list[int]] = {}
-        self._since: dict[int, float] = {}
+        self._line = Line()
         self._tries: dict[int, int] = {}
-        self._asked_again: dict[str, float] = {}
+        # How long a limit let it run, at most: what its next run tells routing.
+        self._ran: dict[int, float] = {}
         self._dirty = False
 
     def run(self) -> Outcome:
@@ -176,8 +175,7 @@ class _World:
             self._push(tasks[index].at, ARRIVAL, index)
 
     def _stand_in_line(self, index: int) -> None:
-        insort(self._line.setdefault(self.scenario.tasks[index].lane, []), index)
-        self._since[index] = self.now
+        self._line.put(index, self._file(index))
         self._dirty = True
 
     def _turn_later(self, state: PoolState) -> None:
@@ -211,7 +209,7 @@ class _World:
             # With nobody at work the next sample would be this one.
             state.moved = state.account.load > 0
         if trace is not None:
-            trace.waiting.append((self.now, sum(map(len, self._line.values()))))
+            trace.waiting.append((self.now, len(self._line)))
         if samples:
             self._push(self.now + meter.late, READ, samples)
         self._push(self.now + meter.every, SAMPLE)
@@ -237,7 +235,13 @@ class _World:
         task = self.scenario.tasks[index]
         tries = self._tries[index] = self._tries.get(index, 0) + 1
         at = self.clock.time(self.now)
-        work = Work(id=f"{index}.{tries}", pool=pool, lane=task.lane, started_at=at)
+        work = Work(
+            id=f"{index}.{tries}",
+            pool=pool,
+            lane=task.lane,
+            started_at=at,
+            ran_minutes=self._ran.get(index, 0.0),
+        )
         minutes = task.minutes * state.spec.speed
         attempt = Attempt(index, state, self.now, minutes, work)
         state.inflight[work.id] = attempt
@@ -265,6 +269,7 @@ class _World:
             pool=one.pool,
             lane=one.lane,
             started_at=one.started_at,
+            ran_minutes=one.ran_minutes,
             ended_at=self.clock.time(self.now),
         )
         state.rates.put(ended)
@@ -305,6 +310,7 @@ class _World:
             minutes = self._leave(attempt)
             state.health.add(self.now, False, False, minutes)
             self.tally.lost(state.spec, self.now, minutes, limit=True)
+            self._ran[attempt.task] = max(minutes, self._ran.get(attempt.task, 0.0))
             if self.trace is not None:
                 self.trace.lost.append((self.now, state.spec.name))
             self._stand_in_line(attempt.task)
@@ -346,49 +352,50 @@ class _World:
             config=self.config,
         )
 
+    def _file(self, index: int) -> str:
+        """Which file of the line it stands in: work that a limit cut off wants more than others."""
+        lane = self.scenario.tasks[index].lane
+        return f"{lane} {index}" if index in self._ran else lane
+
     def _serve(self) -> None:
-        """Serve the line until every lane's oldest has to wait. Those behind it want the same and
-        have been asking for less long, so they would wait too."""
+        """Serve the line until the oldest of every file has to wait. Those behind it want the same
+        and have been asking for less long, so they would wait too."""
+        live = sum(len(state.inflight) for state in self.pools.values())
+        self._line.ask(self.now, self.scenario.fleet.cap - live)
         blocked: set[str] = set()
-        size = 1
+        deep = 1
         while True:
-            chunk = self._oldest(blocked, size)
+            chunk = self._line.oldest(blocked, deep, LONGEST_CHUNK)
             if not chunk:
                 return
             snapshot = self._snapshot()
-            line = [self._waiting(index, n, snapshot) for n, index in enumerate(chunk)]
+            line = [
+                self._waiting(index, file, n, snapshot) for n, (index, file) in enumerate(chunk)
+            ]
             made = serve(snapshot, line)
-            size = min(2 * size, LONGEST_CHUNK)
-            for index, one in zip(chunk, line, strict=True):
+            deep = min(2 * deep, LONGEST_CHUNK)
+            for (index, file), one in zip(chunk, line, strict=True):
                 decision = made[one.id]
                 if decision.pool is None:
-                    self._hold(self.scenario.tasks[index].lane, decision)
-                    blocked.add(self.scenario.tasks[index].lane)
-                    size = 1
+                    self._hold(file, decision)
+                    blocked.add(file)
                     continue
-                lane = self._line[self.scenario.tasks[index].lane]
-                del lane[bisect_left(lane, index)]
+                self._line.take(index, file)
                 self._dispatch(index, decision.pool)
 
-    def _oldest(self, blocked: set[str], size: int) -> list[int]:
-        heads: list[int] = []
-        for lane, line in self._line.items():
-            if lane not in blocked:
-                heads.extend(line[:size])
-        heads.sort()
-        return heads[:size]
-
-    def _waiting(self, index: int, ahead: int, snapshot: Snapshot) -> Waiting:
-        lane = self.scenario.tasks[index].lane
-        since = max(self._since[index], self._asked_again.get(lane, 0.0))
+    def _waiting(self, index: int, file: str, ahead: int, snapshot: Snapshot) -> Waiting:
         return Waiting(
             id=str(index),
-            request=Request(lane=lane, waiting_since=self.clock.time(since)),
+            request=Request(
+                lane=self.scenario.tasks[index].lane,
+                waiting_since=self.clock.time(self._line.since(index, file, self.now)),
+                ran_minutes=self._ran.get(index, 0.0),
+            ),
             policy=self.chooser.policy(snapshot, ahead),
             admission=self.admission,
         )
 
-    def _hold(self, lane: str, decision: Decision) -> None:
+    def _hold(self, file: str, decision: Decision) -> None:
         if decision.hold is not None:
             self._wake(max(self.clock.minutes(decision.hold.until), self.now + LOOK_AGAIN))
             return
@@ -396,7 +403,7 @@ class _World:
         # it in again when a pool is expected back.
         back = decision.retry_at
         again = self.now + ASK_AGAIN if back is None else self.clock.minutes(back)
-        self._asked_again[lane] = max(again, self.now)
+        self._line.handed_back(file, max(again, self.now))
         self._wake(again)
 
     def _wake(self, at: float) -> None:
