@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from kernelkit import program, result, run, start, step_of, wait_for, writes
+from kernelkit import result, run, start, step_of, wait_for, writes
 
 from rig import World
 

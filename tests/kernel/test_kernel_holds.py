@@ -1,4 +1,4 @@
-"""Held steps of a workflow: they leave no trail, and find back into a line that they fell out of."""
+"""Held steps of a workflow leave no trail, and find back into a line that they fell out of."""
 
 from __future__ import annotations
 

@@ -3,12 +3,17 @@ without harm, because what was begun is written down before it is waited for."""
 
 from __future__ import annotations
 
+import contextlib
+import os
+import signal
 from datetime import datetime
 from pathlib import Path
 
 import msgspec
 
-from bullswarm.dispatch.types import FailureKind
+from bullswarm.dispatch import members
+from bullswarm.dispatch.environment import mark
+from bullswarm.dispatch.types import FailureKind, Launch, Worker
 from bullswarm.errors import BullswarmError, UsageError
 from bullswarm.judge.schema import Schema, load_schema, make_schema
 from bullswarm.judge.types import Attempt
@@ -28,7 +33,7 @@ from bullswarm.workflow.events import Outcome
 from bullswarm.workflow.folder import Meta, RunFolder, safe
 from bullswarm.workflow.program import CommandCheck, SchemaCheck
 from bullswarm.workflow.state import CheckResult
-from bullswarm.workflow.workspace import Workspaces
+from bullswarm.workflow.workspace import GitError, Workspaces
 
 KEPT_ANSWER_CHARS = 6000
 
@@ -93,8 +98,9 @@ class Carrier:
             )
         try:
             cwd = self._cwd(command)
+            self._keep_schema(command, cwd)
             placed = self._placed(command, cwd)
-        except UsageError as error:
+        except (UsageError, GitError) as error:
             return Outcome(ok=False, why=str(error), failure_kind="unavailable", started=False)
         if isinstance(placed, NotPlaced) and placed.until is not None:
             return InLine(until=placed.until, why=placed.why)
@@ -145,7 +151,7 @@ class Carrier:
         before = first_look(spec, self._before_file(command.step), command.deliverables)
         terms = Terms(
             prompt=command.prompt,
-            schema=self._schema(command, spec.cwd),
+            schema=self._kept_schema(command.attempt_id),
             deliverables=command.deliverables,
             must_change=command.must_change,
         )
@@ -188,13 +194,37 @@ class Carrier:
 
     def evidence(self, command: RunEvidence) -> tuple[CheckResult, ...]:
         """Run the checks in order, up to the first that fails."""
-        cwd = self._workspace(command.step, command.workspace)
+        self._end_earlier_checks(command.attempt_id)
+        try:
+            cwd = self._workspace(command.step, command.workspace)
+        except UsageError as error:
+            return (CheckResult(index=0, type="command", ok=False, why=str(error)),)
         results: list[CheckResult] = []
         for index, check in enumerate(command.evidence):
             results.append(self._check(index, check, command, cwd))
             if not results[-1].ok:
                 break
         return tuple(results)
+
+    def _end_earlier_checks(self, attempt_id: str) -> None:
+        """A kernel that died left its check running; two at once would trip over each other."""
+        begun = self.folder.attempts / f"evidence-{safe(attempt_id)}"
+        if begun.exists():
+            nothing = Launch(
+                attempt_id=attempt_id,
+                argv=(),
+                env={},
+                cwd=self.meta.cwd,
+                stdout="",
+                stderr="",
+                exit_file="",
+                pid_file="",
+            )
+            left = Worker(attempt_id=_check_mark(attempt_id), pid=0, started=0.0, launch=nothing)
+            for pid in members(left):
+                with contextlib.suppress(ProcessLookupError, PermissionError):
+                    os.kill(pid, signal.SIGKILL)
+        begun.touch(mode=0o600)
 
     def _check(
         self, index: int, check: CommandCheck | SchemaCheck, command: RunEvidence, cwd: str
@@ -208,6 +238,7 @@ class Carrier:
                 cwd,
                 check.timeout_s,
                 protect=command.protect,
+                env=mark(dict(self.app.env), _check_mark(command.attempt_id)),
                 cancelled=lambda: self.stopped(command.attempt_id) > 0,
             )
             return CheckResult(
@@ -220,7 +251,7 @@ class Carrier:
             )
         output = ""
         if command.out_file is not None and Path(command.out_file).exists():
-            output = Path(command.out_file).read_text(encoding="utf-8")
+            output = Path(command.out_file).read_text(encoding="utf-8", errors="replace")
         try:
             schema = _schema_of(check.schema, cwd)
             found = run_schema(check.file, schema, cwd=cwd, output=output)
@@ -282,6 +313,8 @@ class Carrier:
         )
 
     def _cwd(self, command: StartAttempt) -> str:
+        if not Path(self.meta.cwd).is_dir():
+            raise UsageError(f"the working folder {self.meta.cwd} is gone")
         if command.workspace == "own":
             return self.workspaces.make(command.step)
         return self.meta.cwd
@@ -289,10 +322,20 @@ class Carrier:
     def _workspace(self, step: str, workspace: str) -> str:
         return self.workspaces.path(step) if workspace == "own" else self.meta.cwd
 
-    def _schema(self, command: StartAttempt, cwd: str) -> Schema | None:
+    def _keep_schema(self, command: StartAttempt, cwd: str) -> None:
+        """Write down the schema that the answer has to fit: its file may be changed meanwhile."""
         if command.answer_schema is None:
+            return
+        found = _schema_of(command.answer_schema, cwd)
+        kept = {"document": found.document, "folder": found.folder}
+        atomic_write(self._schema_file(command.attempt_id), msgspec.json.encode(kept))
+
+    def _kept_schema(self, attempt_id: str) -> Schema | None:
+        try:
+            kept = msgspec.json.decode(self._schema_file(attempt_id).read_bytes())
+        except FileNotFoundError:
             return None
-        return _schema_of(command.answer_schema, cwd)
+        return Schema(kept["document"], kept["folder"])
 
     def _prompt(self, command: StartAttempt) -> str:
         before = command.before
@@ -322,8 +365,16 @@ class Carrier:
     def _spec_file(self, attempt_id: str) -> Path:
         return self.folder.attempts / f"spec-{safe(attempt_id)}.json"
 
+    def _schema_file(self, attempt_id: str) -> Path:
+        return self.folder.attempts / f"schema-{safe(attempt_id)}.json"
+
     def _before_file(self, step: str) -> Path:
         return self.folder.attempts / f"before-{safe(step)}.json"
+
+
+def _check_mark(attempt_id: str) -> str:
+    """What the processes of an attempt's checks are found by."""
+    return f"{attempt_id}.evidence"
 
 
 def _resumable(command: StartAttempt, pool: str) -> str | None:

@@ -95,10 +95,12 @@ class StopWorker(Wanted, frozen=True, kw_only=True):
 
 
 class Merge(Wanted, frozen=True, kw_only=True):
-    """Merge the step's worktree into the run's folder and report with ``Merged``."""
+    """Merge the step's worktree into the run's folder and report with ``Merged``. ``deliverables``
+    come along though git ignores them."""
 
     step: str
     attempt_id: str
+    deliverables: tuple[str, ...] = ()
 
 
 class DropWorkspace(Wanted, frozen=True, kw_only=True):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import os
 import secrets
 import shutil
@@ -11,18 +12,23 @@ import time
 from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
+from typing import Any
+
+import msgspec
 
 from bullswarm.errors import BullswarmError, UsageError
 from bullswarm.runs.after import LIMITS_MODES, LimitsMode
 from bullswarm.runs.app import App
 from bullswarm.store import RunRecord, short_id
+from bullswarm.workflow.database import database_url
 from bullswarm.workflow.events import Event
 from bullswarm.workflow.folder import Meta, Reply, RunFolder
 from bullswarm.workflow.host import BUSY, is_carried
 from bullswarm.workflow.program import Program
+from bullswarm.workflow.state import RunState
 from bullswarm.workflow.workspace import Leftover, Workspaces
 
-START_S = 20.0
+START_S = 60.0
 REPLY_S = 20.0
 STEP_S = 0.05
 
@@ -56,11 +62,21 @@ def create(app: App, program: Program, *, cwd: str, on_limit: str | None = None)
 
 
 def find(app: App, given: str) -> RunFolder:
-    """A workflow by its id, short id or a prefix. Raises ``UsageError`` where there is none."""
+    """A workflow by its id, short id or a prefix. Raises ``UsageError`` where there is none, with
+    the nearest there is."""
     record = app.store.run(given)
-    if record is None or record.kind != "workflow":
-        raise UsageError(f"no workflow run {given!r}; 'bullswarm workflow runs' lists them")
-    return RunFolder(app.home.workflows / record.run_id)
+    if record is not None and record.kind == "workflow":
+        return RunFolder(app.home.workflows / record.run_id)
+    if record is not None:
+        raise UsageError(f"{given} is a single run, no workflow; see 'bullswarm runs'")
+    known = [r for r in app.store.runs(None) if r.kind == "workflow"]
+    if not known:
+        raise UsageError(f"no workflow run {given!r}; there is none yet")
+    names = {n for r in known for n in (r.run_id, r.short_id)}
+    close = difflib.get_close_matches(given, names, n=1)
+    newest = ", ".join(r.short_id for r in known[:5])
+    hint = f"did you mean {close[0]!r}?" if close else f"the newest are: {newest}"
+    raise UsageError(f"no workflow run {given!r}; {hint} 'bullswarm workflow runs' lists them")
 
 
 def carried(folder: RunFolder) -> bool:
@@ -69,12 +85,14 @@ def carried(folder: RunFolder) -> bool:
 
 
 def start_kernel(app: App, folder: RunFolder, *, wait_s: float = START_S) -> bool:
-    """Start the run's kernel in a process of its own that outlives us. False where one carries the
-    run already; two that start at once settle it by the run's lock. Raises ``BullswarmError`` with
-    the kernel's own words where it does not come up."""
+    """Start the run's kernel in a process of its own that outlives us, and wait until its engine is
+    up. False where one carries the run already; two that start at once settle it by the run's lock.
+    Raises ``BullswarmError`` with the kernel's own words where it does not come up, ``UsageError``
+    for a database that can't be one."""
     folder.check()
     if carried(folder):
         return False
+    database_url(app.env)
     argv = [sys.executable, "-m", "bullswarm.workflow.host", str(app.home.path), folder.path.name]
     with folder.log.open("ab") as log, open(os.devnull, "rb") as nothing:
         child = subprocess.Popen(
@@ -92,11 +110,21 @@ def start_kernel(app: App, folder: RunFolder, *, wait_s: float = START_S) -> boo
         if code is not None:
             if code in (0, BUSY):
                 return code == 0
-            raise BullswarmError(f"the kernel did not start: {last_words(folder)}")
-        if carried(folder):
+            raise BullswarmError(
+                f"the kernel did not start: {last_words(folder)}; when that is put right: "
+                f"bullswarm workflow resume {folder.path.name}"
+            )
+        if _is_up(folder, child.pid):
             return True
         time.sleep(STEP_S)
     raise BullswarmError(f"the kernel did not start within {wait_s:g} s: see {folder.log}")
+
+
+def _is_up(folder: RunFolder, pid: int) -> bool:
+    try:
+        return folder.up_file.read_text().strip() == str(pid)
+    except OSError:
+        return False
 
 
 def last_words(folder: RunFolder) -> str:
@@ -155,7 +183,16 @@ def leftovers(folder: RunFolder) -> tuple[Leftover, ...]:
     if not folder.meta_file.is_file() or not folder.worktrees.is_dir():
         return ()
     meta = folder.read_meta()
-    return Workspaces(folder.worktrees, meta.cwd, meta.run_id).sweep()
+    left = Workspaces(folder.worktrees, meta.cwd, meta.run_id).sweep()
+    folder.write_kept(left)
+    return left
+
+
+def document(folder: RunFolder, state: RunState) -> dict[str, Any]:
+    """The result document, with the worktrees that were kept."""
+    from bullswarm.workflow.result import result
+
+    return {**result(state), "worktrees": msgspec.to_builtins(folder.kept())}
 
 
 def _mode(word: str) -> LimitsMode:

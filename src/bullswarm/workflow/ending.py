@@ -10,6 +10,7 @@ import msgspec
 from bullswarm.dispatch.types import FailureKind
 from bullswarm.runs.after import Next, Tried, after
 from bullswarm.workflow.commands import DropWorkspace, Merge, Notify, SetTimer
+from bullswarm.workflow.defaults import paths_of
 from bullswarm.workflow.draft import Draft
 from bullswarm.workflow.events import AttemptEnded, EvidenceRan, Merged, Outcome
 from bullswarm.workflow.launch import evidence_command, tail_of
@@ -99,7 +100,9 @@ def merge_step(draft: Draft, name: str) -> None:
     """Ask for the merge of the step's worktree."""
     attempt = draft.steps[name].attempts[-1]
     draft.put(name, status="merging", why="its worktree is being merged")
-    draft.commands.append(Merge(step=name, attempt_id=attempt.id))
+    draft.commands.append(
+        Merge(step=name, attempt_id=attempt.id, deliverables=paths_of(draft.defs[name]))
+    )
 
 
 def finish_step(draft: Draft, name: str) -> None:
@@ -123,7 +126,7 @@ def finish_step(draft: Draft, name: str) -> None:
 def fail(
     draft: Draft, name: str, kind: StepFailure, why: str, outcome: Outcome | None = None
 ) -> None:
-    """The attempt failed: once more by itself, or over to the caller (concepts: one automatic
+    """The attempt failed: once more by itself, or over to the caller (one automatic
     retry a step; a limit does not spend it; outward actions are never repeated)."""
     draft.put_last(name, ok=False, failure_kind=kind, why=why)
     found = draft.steps[name]

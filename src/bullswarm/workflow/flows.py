@@ -19,6 +19,7 @@ from typing import Any, NoReturn, TypeVar
 import msgspec
 from dbos import DBOS, SetWorkflowID
 
+from bullswarm.store.files import atomic_write
 from bullswarm.workflow import kernel
 from bullswarm.workflow import state as states
 from bullswarm.workflow.carry import Carried, Carrier, InLine, explain_crash
@@ -34,6 +35,7 @@ from bullswarm.workflow.commands import (
     StartAttempt,
     StopWorker,
 )
+from bullswarm.workflow.control import document, leftovers
 from bullswarm.workflow.events import (
     AttemptEnded,
     AttemptStarted,
@@ -47,7 +49,6 @@ from bullswarm.workflow.events import (
     encode_event,
 )
 from bullswarm.workflow.folder import Reply as Answer
-from bullswarm.workflow.result import result
 
 T = TypeVar("T")
 TOPIC = "events"
@@ -239,16 +240,11 @@ def _drop(step: str) -> None:
 def _finished() -> None:
     carrier = _carrier()
     state = carrier.folder.read_state()
-    if state is not None:
-        write_result(carrier, state)
-
-
-def write_result(carrier: Carrier, state: states.RunState) -> None:
-    """The result document, beside the state."""
-    from bullswarm.store.files import atomic_write
-
-    document = msgspec.json.format(msgspec.json.encode(result(state)), indent=2)
-    atomic_write(carrier.folder.result_file, document + b"\n")
+    if state is None:
+        return
+    leftovers(carrier.folder)
+    text = msgspec.json.format(msgspec.json.encode(document(carrier.folder, state)), indent=2)
+    atomic_write(carrier.folder.result_file, text + b"\n")
 
 
 # the children
@@ -341,7 +337,7 @@ def _ran(ask: str, command: RunEvidence, ran: dict[str, str]) -> EvidenceRan:
 @DBOS.workflow(name="merge", max_recovery_attempts=None)
 def merge_flow(parent: str, ask: str, text: str) -> None:
     command = msgspec.json.decode(text, type=Merge)
-    done = DBOS.run_step({"name": "merge"}, _merge, command.step)
+    done = DBOS.run_step({"name": "merge"}, _merge, command.step, command.deliverables)
     _send(
         parent,
         Merged(
@@ -356,11 +352,11 @@ def merge_flow(parent: str, ask: str, text: str) -> None:
     )
 
 
-def _merge(step: str) -> dict[str, Any]:
+def _merge(step: str, keep: tuple[str, ...]) -> dict[str, Any]:
     # Two merges at once into one folder would meet in git's own lock.
     with _here["lock"]:
         carrier = _carrier()
-        done = _or_crash(lambda: carrier.workspaces.merge(step, f"bullswarm: {step}"))
+        done = _or_crash(lambda: carrier.workspaces.merge(step, f"bullswarm: {step}", keep))
     return {"at": _now(), "ok": done.ok, "why": done.why, "tail": done.tail}
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any, TypeVar
@@ -17,6 +17,7 @@ from bullswarm.store.files import atomic_write
 from bullswarm.workflow import state as states
 from bullswarm.workflow.events import Event, decode_event, encode_event
 from bullswarm.workflow.program import Program
+from bullswarm.workflow.workspace import Leftover
 
 T = TypeVar("T")
 
@@ -95,8 +96,17 @@ class RunFolder:
         return self.path / "worktrees"
 
     @property
+    def kept_file(self) -> Path:
+        return self.path / "kept.json"
+
+    @property
     def lock(self) -> Path:
         return self.path / "kernel.lock"
+
+    @property
+    def up_file(self) -> Path:
+        """Holds the process id of the newest kernel whose engine came up."""
+        return self.path / "kernel.up"
 
     @property
     def log(self) -> Path:
@@ -191,6 +201,20 @@ class RunFolder:
             if item["n"] > after:
                 found.append((item["n"], decode_event(msgspec.json.encode(item["event"]))))
         return found
+
+    # worktrees that hold work nobody merged
+
+    def write_kept(self, kept: Sequence[Leftover]) -> None:
+        if kept or self.kept_file.exists():
+            atomic_write(self.kept_file, _pretty(kept))
+
+    def kept(self) -> tuple[Leftover, ...]:
+        """The worktrees that were kept when they were last looked at."""
+        try:
+            found = msgspec.json.decode(self.kept_file.read_bytes(), type=tuple[Leftover, ...])
+        except (FileNotFoundError, msgspec.DecodeError):
+            return ()
+        return tuple(one for one in found if Path(one.path).exists())
 
     # the mailbox
 

@@ -6,6 +6,7 @@ when the run ends; killed at any moment, the next one goes on where it was.
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import logging
 import os
@@ -14,14 +15,17 @@ import socket
 import sys
 import threading
 import time
+import traceback
 from pathlib import Path
 
 import msgspec
 
+from bullswarm.errors import BullswarmError
 from bullswarm.runs.app import App
 from bullswarm.store import RunRecord, me
 from bullswarm.workflow import state as states
 from bullswarm.workflow.carry import Carrier
+from bullswarm.workflow.database import database_url
 from bullswarm.workflow.events import Event, encode_event
 from bullswarm.workflow.folder import RunFolder
 
@@ -29,7 +33,6 @@ BUSY = 3
 """Exit code where another process carries this run already."""
 
 MAIL_S = 0.1
-DATABASE_URL = "BULLSWARM_DATABASE_URL"
 
 
 class Busy(Exception):
@@ -83,6 +86,12 @@ def carry_run(home: str, run_id: str) -> int:
     _record(app, carrier, "running")
     try:
         phase = _engine(carrier, generation)
+    except BullswarmError:
+        raise
+    except Exception as error:
+        why = next(iter(str(error).splitlines()), "") or type(error).__name__
+        traceback.print_exception(error)
+        raise BullswarmError(f"the kernel's database can't be used: {why}") from error
     finally:
         lock.release()
     _record(app, carrier, phase)
@@ -114,7 +123,7 @@ def _engine(carrier: Carrier, generation: int) -> str:
     for name in ("dbos", "dbos._logger", "sqlalchemy"):
         logging.getLogger(name).setLevel(logging.ERROR)
     run_id = carrier.meta.run_id
-    url = os.environ.get(DATABASE_URL) or f"sqlite:///{carrier.folder.database}"
+    url = database_url(os.environ) or f"sqlite:///{carrier.folder.database}"
     config: DBOSConfig = {
         "name": "bullswarm",
         "system_database_url": url,
@@ -152,6 +161,7 @@ def _engine(carrier: Carrier, generation: int) -> str:
 
     threading.Thread(target=wait, daemon=True).start()
     sent: set[str] = set()
+    carrier.folder.up_file.write_text(f"{os.getpid()}\n")
     Line(carrier, lambda event: _send(flow_id, event)).watch()
     while not done.is_set():
         if stop.is_set():
@@ -211,12 +221,13 @@ def main(argv: list[str]) -> int:
     if len(argv) != 2:
         print("usage: python -m bullswarm.workflow.host HOME RUN_ID", file=sys.stderr)
         return 2
-    from bullswarm.errors import BullswarmError
-
     try:
         return carry_run(argv[0], argv[1])
     except BullswarmError as error:
         print(f"kernel stopped: {error}", file=sys.stderr)
+        with contextlib.suppress(BullswarmError, OSError):
+            app = App.open(argv[0])
+            RunFolder(app.home.workflows / argv[1]).error_file.write_text(f"{error}\n")
         return error.exit_code
 
 

@@ -7,9 +7,10 @@ from datetime import datetime
 
 from bullswarm.workflow.commands import Command, Finish, Merge, SetTimer, StopWorker
 from bullswarm.workflow.completion import verified, why_ended
+from bullswarm.workflow.defaults import paths_of
 from bullswarm.workflow.ending import timer_of
 from bullswarm.workflow.launch import evidence_command, start_command
-from bullswarm.workflow.state import RunState
+from bullswarm.workflow.state import RunState, find_step
 
 
 def outstanding(state: RunState, live: Collection[str], at: datetime) -> list[Command]:
@@ -29,7 +30,8 @@ def outstanding(state: RunState, live: Collection[str], at: datetime) -> list[Co
         elif step.status == "checking":
             found.append(evidence_command(state, name))
         elif step.status == "merging" and last is not None:
-            found.append(Merge(step=name, attempt_id=last.id))
+            paths = paths_of(find_step(state, name))
+            found.append(Merge(step=name, attempt_id=last.id, deliverables=paths))
         elif step.status == "pending" and step.not_before is not None:
             found.append(SetTimer(timer=timer_of(step), at=step.not_before, why=step.why))
     if state.phase in ("completed", "partial", "cancelled"):

@@ -19,6 +19,7 @@ from bullswarm.workflow.graph import dependents
 from bullswarm.workflow.launch import tail_of
 from bullswarm.workflow.program import Step, as_document
 from bullswarm.workflow.state import ENDED, PASSED, RunState
+from bullswarm.workflow.workspace import branch_of
 
 RESULT_VERSION = 1
 
@@ -66,6 +67,14 @@ def options_for(state: RunState, name: str) -> tuple[Choice, ...]:
             )
             for m in makers
         ]
+    if found.failure_kind == "merge-conflict":
+        made.insert(
+            0,
+            Choice(
+                label="merge it by hand, in the run's folder, then take the step",
+                command=f"git merge {branch_of(run, name)}",
+            ),
+        )
     made += [
         Choice(
             label="take the step as it is (a choice, not proof)",
@@ -182,14 +191,22 @@ def _lines(state: RunState, step: Step) -> list[str]:
     until = f" until {_clock(found.not_before)}" if found.not_before is not None else ""
     lines = [f"  {step.id}: {label or found.status}{where}{until}"]
     if found.status == "needs-caller":
-        lines.append(f"    why: {found.why}")
-        lines += [f"    | {line}" for line in tail_of(last).splitlines()[-10:]]
-        waiting = waiting_for(state, step.id)
-        if waiting:
-            lines.append(f"    waiting on it: {', '.join(waiting)}")
-        lines += [f"    {c.label}: {c.command}" for c in options_for(state, step.id)]
+        lines += needs(state, step.id)
     elif found.status in ("blocked", "fixing", "accepted"):
         lines.append(f"    {found.why}")
+    return lines
+
+
+def needs(state: RunState, name: str) -> list[str]:
+    """Why a step needs the caller, the end of its failed evidence, what waits on it, and the
+    commands that are the options, in lines for people."""
+    found = state.steps[name]
+    lines = [f"    why: {found.why}"]
+    lines += [f"    | {line}" for line in tail_of(found.last).splitlines()[-10:]]
+    waiting = waiting_for(state, name)
+    if waiting:
+        lines.append(f"    waiting on it: {', '.join(waiting)}")
+    lines += [f"    {c.label}: {c.command}" for c in options_for(state, name)]
     return lines
 
 

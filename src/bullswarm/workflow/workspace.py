@@ -7,13 +7,23 @@ is kept and named, whatever happened.
 from __future__ import annotations
 
 import subprocess
+from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
 
 from bullswarm.errors import BullswarmError, UsageError
 
-AUTHOR = ("-c", "user.name=bullswarm", "-c", "user.email=bullswarm@localhost")
+AUTHOR = (
+    *("-c", "user.name=bullswarm"),
+    *("-c", "user.email=bullswarm@localhost"),
+    # Nobody is there to type a passphrase.
+    *("-c", "commit.gpgSign=false"),
+)
+
+
+class GitError(BullswarmError):
+    """Git would not do it: something about the repository, not about us."""
 
 
 class MergeResult(msgspec.Struct, frozen=True, kw_only=True):
@@ -32,6 +42,11 @@ class Leftover(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     why: str
 
 
+def branch_of(run_id: str, step: str) -> str:
+    """The branch of a step that works in its own worktree."""
+    return f"bullswarm/{run_id}/{step}"
+
+
 class Workspaces:
     """The worktrees of one run, below ``root``, of the repository that holds ``cwd``."""
 
@@ -41,7 +56,7 @@ class Workspaces:
         self._run_id = run_id
 
     def branch(self, step: str) -> str:
-        return f"bullswarm/{self._run_id}/{step}"
+        return branch_of(self._run_id, step)
 
     def path(self, step: str) -> str:
         """Where the step works: the same place below its worktree as ``cwd`` is below the top."""
@@ -50,7 +65,8 @@ class Workspaces:
 
     def make(self, step: str) -> str:
         """The step's worktree, made from the present commit unless it is there already. Raises
-        ``UsageError`` where the folder is in no git repository or has no commit."""
+        ``UsageError`` where the folder is in no git repository or has no commit, ``GitError`` where
+        git refuses."""
         tree = self._tree(step)
         if not (tree / ".git").exists():
             top = self._top()
@@ -64,15 +80,28 @@ class Workspaces:
                 _git(top, "worktree", "add", str(tree), branch)
             else:
                 _git(top, "worktree", "add", "-b", branch, str(tree), "HEAD")
-        return self.path(step)
+        where = self.path(step)
+        # The folder may be one that no commit knows.
+        Path(where).mkdir(parents=True, exist_ok=True)
+        return where
 
-    def merge(self, step: str, message: str) -> MergeResult:
-        """Commit what the step left and merge it into the run's folder. A conflict is undone and
-        reported; the worktree stays as it is. Done twice, the second finds nothing to do."""
+    def merge(self, step: str, message: str, keep: Sequence[str] = ()) -> MergeResult:
+        """Commit what the step left and merge it into the run's folder. ``keep`` are paths that
+        come along though git ignores them. A conflict is undone and reported; the worktree stays as
+        it is. Done twice, the second finds nothing to do."""
+        try:
+            return self._merge(step, message, keep)
+        except (GitError, UsageError) as error:
+            return MergeResult(ok=False, why=str(error))
+
+    def _merge(self, step: str, message: str, keep: Sequence[str]) -> MergeResult:
         tree, top, branch = self._tree(step), self._top(), self.branch(step)
         if not (tree / ".git").exists():
             return MergeResult(ok=True)
         _git(str(tree), "add", "-A")
+        here = [path for path in keep if Path(self.path(step), path).exists()]
+        if here:
+            _git(self.path(step), "add", "-A", "-f", "--", *here)
         if _git(str(tree), "diff", "--cached", "--quiet", check=False).returncode:
             _git(str(tree), *AUTHOR, "commit", "-q", "--no-verify", "-m", message)
         if _git(top, "merge-base", "--is-ancestor", branch, "HEAD", check=False).returncode == 0:
@@ -96,14 +125,18 @@ class Workspaces:
         tree, branch = self._tree(step), self.branch(step)
         if not (tree / ".git").exists():
             return None
-        why = self._unsaved(tree, branch)
-        if why is None:
-            gone = _git(self._top(), "worktree", "remove", str(tree), check=False)
-            if gone.returncode == 0:
-                _git(self._top(), "branch", "-q", "-d", branch, check=False)
-                return None
-            why = gone.stderr.strip() or "git would not remove it"
-        return Leftover(path=str(tree), branch=branch, why=why)
+        try:
+            why = self._unsaved(tree, branch) or self._remove(tree, branch)
+        except UsageError as error:
+            why = str(error)
+        return Leftover(path=str(tree), branch=branch, why=why) if why is not None else None
+
+    def _remove(self, tree: Path, branch: str) -> str | None:
+        gone = _git(self._top(), "worktree", "remove", str(tree), check=False)
+        if gone.returncode:
+            return gone.stderr.strip() or "git would not remove it"
+        _git(self._top(), "branch", "-q", "-d", branch, check=False)
+        return None
 
     def sweep(self) -> tuple[Leftover, ...]:
         """Remove every worktree of the run that holds nothing of its own; name the others."""
@@ -129,9 +162,16 @@ class Workspaces:
         return found.stdout.strip()
 
 
+def _verb(args: Sequence[str]) -> str:
+    rest = list(args)
+    while rest and rest[0] == "-c":
+        rest = rest[2:]
+    return rest[0] if rest else ""
+
+
 def _git(cwd: str, *args: str, check: bool = True) -> subprocess.CompletedProcess[str]:
     done = subprocess.run(["git", *args], cwd=cwd, capture_output=True, text=True, errors="replace")
     if check and done.returncode:
         said = done.stderr.strip() or done.stdout.strip()
-        raise BullswarmError(f"git {args[0]} failed in {cwd}: {said}")
+        raise GitError(f"git {_verb(args)} failed in {cwd}: {said}")
     return done

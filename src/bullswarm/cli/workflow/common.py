@@ -10,7 +10,7 @@ import click
 
 from bullswarm.cli.common import home_of
 from bullswarm.cli.output import note, print_json
-from bullswarm.errors import BullswarmError
+from bullswarm.errors import BullswarmError, UsageError
 
 
 def app_of(ctx: click.Context) -> Any:
@@ -28,10 +28,30 @@ def find_run(ctx: click.Context, given: str) -> tuple[Any, Any]:
 
 
 def state_of(folder: Any) -> Any:
+    """The run's newest state. Raises ``BullswarmError`` where there is none, and says why."""
+    from bullswarm.workflow.control import carried, last_words
+
+    folder.check()
     state = folder.read_state()
-    if state is None:
+    if state is not None:
+        return state
+    if carried(folder):
         raise BullswarmError("the run has not begun yet; try again in a moment")
-    return state
+    raise BullswarmError(
+        f"the run has not begun and nobody carries it ({last_words(folder)}): "
+        f"bullswarm workflow resume {folder.path.name}"
+    )
+
+
+def check_name(folder: Any, given: str, *, requirements: bool = False) -> None:
+    """Raises ``UsageError`` with the nearest name where the run has no such step."""
+    from bullswarm.workflow.faults import near
+
+    state = state_of(folder)
+    known = [*state.steps, *([r.id for r in state.requirements] if requirements else [])]
+    if given not in known:
+        what = "step or requirement" if requirements else "step"
+        raise UsageError(f"the run has no {what} {given!r}; {near(given, known)}")
 
 
 def tell(

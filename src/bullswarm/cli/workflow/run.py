@@ -53,6 +53,7 @@ def run(
     from bullswarm.dispatch.environment import check_depth
     from bullswarm.dispatch.errors import DepthError
     from bullswarm.workflow import control
+    from bullswarm.workflow.database import database_url
     from bullswarm.workflow.folder import RunFolder
     from bullswarm.workflow.program import parse, read
     from bullswarm.workflow.validate import validate
@@ -116,6 +117,7 @@ def run(
 
             click.echo(export(valid, yaml=True))
         return 0
+    database_url(app.env)
     meta = control.create(app, valid, cwd=folder, on_limit=on_limit)
     where = RunFolder(app.home.workflows / meta.run_id)
     control.start_kernel(app, where)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import click
 
 from bullswarm.cli.common import as_json
@@ -82,17 +84,19 @@ def runs(ctx: click.Context, limit: int, json: bool) -> int:
 def show(ctx: click.Context, run: str, json: bool) -> int:
     """Where a run and its steps stand now. A step that needs you says why, shows the end of its
     failed evidence, what waits on it, and the commands that are your options."""
-    from bullswarm.workflow.control import carried
-    from bullswarm.workflow.result import result as document
-    from bullswarm.workflow.result import summary
+    from bullswarm.workflow.control import carried, document, last_words
+    from bullswarm.workflow.state import ENDED
 
     _, folder = find_run(ctx, run)
     state = state_of(folder)
+    going = carried(folder)
     if json:
-        print_json({**document(state), "carried": carried(folder), "folder": str(folder.path)})
+        print_json({**document(folder, state), "carried": going, "folder": str(folder.path)})
         return 0
-    for line in summary(state):
-        click.echo(line)
+    _summary(folder, state)
+    if state.phase not in ENDED and not going:
+        click.echo(f"  nobody carries this run ({last_words(folder)})")
+        click.echo(f"    go on: bullswarm workflow resume {state.run_id}")
     click.echo(f"  folder: {folder.path}")
     return 0
 
@@ -104,14 +108,21 @@ def show(ctx: click.Context, run: str, json: bool) -> int:
 @click.pass_context
 def result(ctx: click.Context, run: str, short: bool, json: bool) -> int:
     """The versioned result document (JSON). Exit 0 where the run completed."""
-    from bullswarm.workflow.result import result as document
-    from bullswarm.workflow.result import summary
+    from bullswarm.workflow.control import document
 
     _, folder = find_run(ctx, run)
     state = state_of(folder)
     if short and not json:
-        for line in summary(state):
-            click.echo(line)
+        _summary(folder, state)
     else:
-        print_json(document(state))
+        print_json(document(folder, state))
     return 0 if state.phase == "completed" else 1
+
+
+def _summary(folder: Any, state: Any) -> None:
+    from bullswarm.workflow.result import summary
+
+    for line in summary(state):
+        click.echo(line)
+    for one in folder.kept():
+        click.echo(f"  kept {one.path} ({one.branch}): {one.why}")

@@ -8,7 +8,7 @@ import click
 
 from bullswarm.cli.common import as_json
 from bullswarm.cli.output import note, print_json
-from bullswarm.cli.workflow.common import app_of, find_run, tell
+from bullswarm.cli.workflow.common import app_of, check_name, find_run, tell
 
 
 @click.command()
@@ -95,6 +95,7 @@ def rerun(
     from bullswarm.workflow.events import StepRerun
 
     app, folder = find_run(ctx, run)
+    check_name(folder, step_id)
 
     def make(id: str, at: Any) -> StepRerun:
         return StepRerun(id=id, at=at, step=step_id, reason=reason, dependents=dependents)
@@ -114,6 +115,7 @@ def accept(ctx: click.Context, run: str, target: str, reason: str, json: bool) -
     from bullswarm.workflow.events import StepAccepted
 
     app, folder = find_run(ctx, run)
+    check_name(folder, target, requirements=True)
 
     def make(id: str, at: Any) -> StepAccepted:
         return StepAccepted(id=id, at=at, target=target, reason=reason)

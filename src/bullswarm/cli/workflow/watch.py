@@ -24,7 +24,7 @@ UNTIL = ("end", "attention", "completed")
     type=click.Choice(UNTIL),
     default="end",
     show_default=True,
-    help="Stop at the end, or as soon as a step needs you.",
+    help="Stop at the end, as soon as a step needs you, or only when all is done.",
 )
 @click.option("--from-start/--new", default=True, help="Past events first (default), or not.")
 @click.option("--timeout", type=click.FloatRange(min=0), metavar="SECONDS", help="Stop after this.")
@@ -67,6 +67,7 @@ def follow(
     from bullswarm.workflow import control
     from bullswarm.workflow.state import ENDED
 
+    told: set[str] = set()
     deadline = None if timeout_s is None else time.monotonic() + timeout_s
     quiet_since: float | None = None
     while True:
@@ -77,12 +78,18 @@ def follow(
                 return 0
         state = folder.read_state()
         if state is not None and not folder.events(after):
-            needy = [s.id for s in state.steps.values() if s.status == "needs-caller"]
-            if state.phase in ENDED:
-                return _end(state, json)
+            needy = {s.id for s in state.steps.values() if s.status == "needs-caller"}
+            over = state.phase in (ENDED if until != "completed" else ENDED - {"partial"})
+            if not over and not (until == "attention" and needy):
+                for name in sorted(needy - told):
+                    _needs(state, name, json)
+            told = needy
+            if over:
+                return _end(folder, state, json)
             if until == "attention" and needy:
-                return _end(state, json)
-        if control.carried(folder):
+                return _end(folder, state, json)
+        waits = state is not None and state.phase in ENDED
+        if control.carried(folder) or waits:
             quiet_since = None
         else:
             quiet_since = quiet_since or time.monotonic()
@@ -98,16 +105,31 @@ def follow(
         time.sleep(LOOK_S)
 
 
-def _end(state: Any, json: bool) -> int:
-    from bullswarm.workflow.result import result, summary
+def _end(folder: Any, state: Any, json: bool) -> int:
+    from bullswarm.workflow.control import document
+    from bullswarm.workflow.result import summary
 
     if json:
-        line = {"end": result(state)}
+        line = {"end": document(folder, state)}
         click.echo(msgspec.json.encode(line).decode())
     else:
         for text in summary(state):
             click.echo(text)
     return 0 if state.phase == "completed" else 1
+
+
+def _needs(state: Any, name: str, json: bool) -> None:
+    """A step came to need the caller while others go on."""
+    from bullswarm.workflow.result import needs, result
+
+    if json:
+        found = next(s for s in result(state)["steps"] if s["id"] == name)
+        click.echo(msgspec.json.encode({"needsCaller": found}).decode())
+        return
+    on = coloured()
+    click.echo(paint(f"{name}: needs you", "bad", on))
+    for line in needs(state, name):
+        click.echo(line)
 
 
 def _print(n: int, event: Any, json: bool) -> None:
