@@ -175,7 +175,8 @@ def invoke(argv: list[str] | None = None) -> int:
         _say("interrupted")
         return 130
     except click.ClickException as error:
-        error.show()
+        with contextlib.suppress(OSError):
+            error.show()
         return error.exit_code
     except BullswarmError as error:
         _say(str(error))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 import time
 
@@ -63,7 +64,7 @@ class Progress:
 
     def _emit(self, text: str, tone: str | None) -> None:
         if text != self._last:
-            click.echo(paint(text, tone, self.live), err=True)
+            _print(paint(text, tone, self.live))
             self._last = text
 
     def _heartbeat(self, item: Item) -> None:
@@ -71,4 +72,10 @@ class Progress:
             return
         self._beat = time.monotonic()
         doing = f", last: {self._doing}" if self._doing else ""
-        click.echo(f"heartbeat: {item.pool or '-'} {span(item.elapsed_s)}{doing}", err=True)
+        _print(f"heartbeat: {item.pool or '-'} {span(item.elapsed_s)}{doing}")
+
+
+def _print(text: str) -> None:
+    # Whether anybody listens or not, the work goes on.
+    with contextlib.suppress(OSError):
+        click.echo(text, err=True)

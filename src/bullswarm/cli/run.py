@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 from pathlib import Path
 from typing import Any
@@ -185,14 +186,16 @@ def run(ctx: click.Context, /, prompt: str | None, file: str | None, **options: 
     progress = Progress(quiet=quiet, heartbeat_s=options["heartbeat"])
     with Interrupts() as interrupts:
         verdict = run_task(app, task, on_progress=progress, cancelled=interrupts.cancelled)
-    if options["json"]:
-        from bullswarm.cli.output import print_json
+    # Whether somebody still reads it or not, the exit code is the verdict's.
+    with contextlib.suppress(BrokenPipeError):
+        if options["json"]:
+            from bullswarm.cli.output import print_json
 
-        print_json(verdict)
-    else:
-        from bullswarm.cli.verdict import print_verdict
+            print_json(verdict)
+        else:
+            from bullswarm.cli.verdict import print_verdict
 
-        print_verdict(verdict)
+            print_verdict(verdict)
     if interrupts.exit_code is not None:
         return interrupts.exit_code
     return 0 if verdict.ok else 1

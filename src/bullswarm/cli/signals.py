@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import signal
 import sys
 import threading
@@ -38,7 +39,11 @@ class Interrupts:
         self.signal = number
         self.count += 1
         if self.count == 1:
-            print("\nbullswarm: ending the agent (again to kill it)", file=sys.stderr, flush=True)
+            with contextlib.suppress(OSError, RuntimeError):
+                # The terminal may be gone (HUP), or the signal came in the middle of another line.
+                print(
+                    "\nbullswarm: ending the agent (again to kill it)", file=sys.stderr, flush=True
+                )
 
     def cancelled(self) -> int:
         """0: go on. 1: end the work. 2 or more: kill it now."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import time
 from collections.abc import Sequence
@@ -12,7 +13,7 @@ import msgspec
 
 from bullswarm.dispatch import DepthError, check_depth
 from bullswarm.dispatch.types import FailureKind, Usage
-from bullswarm.errors import UsageError
+from bullswarm.errors import BullswarmError, UsageError
 from bullswarm.judge import Before, compare
 from bullswarm.judge.schema import Schema, load_schema
 from bullswarm.judge.types import Attempt, Pick, Verdict
@@ -336,17 +337,24 @@ class _Run:
         elif verdict.failure_kind == "cancelled":
             state = "cancelled"
         record = self._record(state, verdict)
-        self.app.store.put_run(record)
-        write_record(self.app.home, record)
+        try:
+            self.app.store.put_run(record)
+            write_record(self.app.home, record)
+        except BullswarmError as error:
+            # The work has been done and judged: that counts, on record or not.
+            notes = (*verdict.notes, f"the record is not whole: {error}")
+            verdict = msgspec.structs.replace(verdict, notes=notes)
         return verdict
 
     def abandon(self, error: BaseException) -> None:
         """Our own failure must not leave a run that looks as if it were still going, nor a place
         in line or on a pool: in a program that goes on, nobody else would clear it."""
         store, id = self.app.store, f"{self.run_id}.{len(self.attempts) + 1}"
-        agent = store.agent(id)
-        if agent is not None and agent.pid is None:
-            store.drop(id)
+        # What goes wrong here must not hide what went wrong before.
+        with contextlib.suppress(BullswarmError):
+            agent = store.agent(id)
+            if agent is not None and agent.pid is None:
+                store.drop(id)
         why = f"bullswarm failed: {type(error).__name__}: {error}"
         self.finish(self._closed(Verdict(ok=False, why=why, failure_kind="process")))
 
