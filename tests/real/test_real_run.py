@@ -12,11 +12,17 @@ from rig import Rig, Scene, World
 def _pool(world: World, cli: str, key: str) -> str:
     if cli == "claude-key":
         return world.claude(key=key, subscription=False)
+    if cli == "claude-token":
+        # A subscription whose login is a token in the environment, with nothing on disk.
+        found = world.claude(key="nobody")
+        (world.home / ".claude" / ".credentials.json").unlink()
+        world.env["CLAUDE_CODE_OAUTH_TOKEN"] = key
+        return found
     pool: str = getattr(world, cli)(key=key)
     return pool
 
 
-CLIS = ("claude", "claude-key", "codex")
+CLIS = ("claude", "claude-token", "claude-key", "codex")
 OTHERS = ("opencode", "qwen", "gemini")
 
 
@@ -72,7 +78,7 @@ def test_a_refused_login_is_auth_within_seconds(world: World, rig: Rig, cli: str
     assert not world.alive()
 
 
-@pytest.mark.parametrize("cli", ("claude", "codex"))
+@pytest.mark.parametrize("cli", ("claude", "claude-token", "codex"))
 def test_a_limit_is_quota_with_its_reset(world: World, rig: Rig, cli: str) -> None:
     pool = _pool(world, cli, "k1")
     rig.scenes["k1"] = Scene("limit", reset_s=5400)
@@ -83,6 +89,8 @@ def test_a_limit_is_quota_with_its_reset(world: World, rig: Rig, cli: str) -> No
     assert verdict["attempts"][0]["wallS"] < 10
     row = {p["pool"]: p for p in world.bullswarm("pools", "--json").json["pools"]}[pool]
     assert not row["eligible"] and "until" in row["state"]
+    said = verdict["attempts"][0]["why"]
+    assert "resets" in said or "try again at" in said, said
     assert not world.alive()
 
 
