@@ -72,12 +72,15 @@ def test_killed_at_random_points_each_worker_starts_once(world: World, seed: int
         if state.stdout and state.json["ended"]:
             break
         if kills < KILLS:
-            time.sleep(dice.uniform(0.0, 1.5))
+            until = time.monotonic() + 5
+            while kernel_of(folder) is None and time.monotonic() < until:
+                time.sleep(0.02)
+            time.sleep(dice.uniform(0.0, 1.4))
             pid = kernel_of(folder)
             if pid is not None:
                 os.kill(pid, signal.SIGKILL)
                 kills += 1
-          he lock dies with the process; the run stands as it was. The next kill may well come
+            # The lock dies with the process; the run stands as it was. The next kill may well come
             # while the new kernel is still on its way up.
             resumes.append(world.start("workflow", "resume", run_id))
         else:
