@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 from typing import NoReturn
 
-GARBAGE_AFTER = 20_000
+GARBAGE_AFTER = 100_000
 """Objects before a collector's look. What imports make lives to the end, and Python's own 700 is a
 look in vain every few modules."""
 

@@ -209,8 +209,9 @@ class Meters:
         tail = self._tail(reading.pool, reading.account)
         accepted = settle(reading, stored, tail)
         accepted = flag_sliding(accepted, [*tail, reading])
-        self._record(reading)
-        self._store.put_reading(accepted)
+        if accepted != stored:
+            self._record(reading)
+            self._store.put_reading(accepted)
         return self._present(ask, accepted, "live", now)
 
     def _failed(self, ask: _Ask, error: MeterError, now: datetime) -> Reading:
