@@ -4,6 +4,7 @@ it is asked for, because agents call us in a loop."""
 from __future__ import annotations
 
 import contextlib
+import io
 import os
 import sys
 from typing import Any, NoReturn, TextIO
@@ -112,7 +113,7 @@ def cli(ctx: click.Context, home: str | None) -> None:
 
 def main(argv: list[str] | None = None) -> NoReturn:
     """The console script. Never shows a traceback for what a person can act on."""
-    _open_what_is_closed()
+    _ready_streams()
     code = _flushed(invoke(argv))
     if _nothing_waits_for_the_end():
         # Taking an interpreter apart costs as much as starting one, and agents call us in a loop.
@@ -120,12 +121,15 @@ def main(argv: list[str] | None = None) -> NoReturn:
     sys.exit(code)
 
 
-def _open_what_is_closed() -> None:
+def _ready_streams() -> None:
     """Started with a closed stdin, stdout or stderr, the next file we open would take its number:
     what a worker or a library says there would land in it."""
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
             setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        # A letter that the terminal does not have is shown in another way, never a failure.
+        sys.stdout.reconfigure(errors="backslashreplace")
 
 
 def _flushed(code: int) -> int:

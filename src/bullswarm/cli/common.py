@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -16,15 +17,38 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 class Name(click.types.StringParamType):
-    """A word that must not be empty: an unset shell variable is a mistake, not a choice."""
+    """A word that must not be empty: an unset shell variable is a mistake, not a choice. It must
+    be UTF-8, because records are."""
 
     name = "text"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        text = str(value)
+        text = words_of(str(value))
+        if not encodable(text):
+            self.fail(f"{text!a} is not UTF-8", param, ctx)
         if not text.strip():
             self.fail("it is empty; name one, or leave the option out", param, ctx)
         return text
+
+
+def words_of(text: str) -> str:
+    """An argument as it was typed: in a locale without its letters Python hands them on as raw
+    bytes."""
+    if encodable(text):
+        return text
+    try:
+        return os.fsencode(text).decode()
+    except (UnicodeDecodeError, UnicodeEncodeError):
+        return text
+
+
+def encodable(text: str) -> bool:
+    """Whether a text has no raw bytes or half letters in it."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 class Number(click.FloatRange):
@@ -137,7 +161,10 @@ def read_prompt(prompt: str | None, file: str | None) -> str:
             raise UsageError('the prompt is missing: bullswarm run --lane analyze "your task"')
         file = "-"
     if file == "-" or prompt == "-":
-        text = sys.stdin.buffer.read().decode("utf-8", "replace")
+        try:
+            text = sys.stdin.buffer.read().decode("utf-8", "replace")
+        except OSError as error:
+            raise UsageError(f"stdin can't be read: {error.strerror or error}") from error
     elif file is not None:
         path = Path(file).expanduser()
         try:
@@ -145,7 +172,8 @@ def read_prompt(prompt: str | None, file: str | None) -> str:
         except OSError as error:
             raise UsageError(f"--file {file}: {error.strerror or error}") from error
     else:
-        text = prompt or ""
+        # Odd bytes in it are for the agent to make sense of.
+        text = words_of(prompt or "").encode("utf-8", "replace").decode()
     if not text.strip():
         raise UsageError("the prompt is empty: say what the agent should do")
     return text

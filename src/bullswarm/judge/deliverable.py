@@ -7,6 +7,7 @@ folder without one: every file, within limits. Nothing is ever written to the us
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import stat
 import time
@@ -91,7 +92,41 @@ def compare(before: Before) -> Changes:
             changes = Changes(kind="git", note=f"the repository can't be read any more: {error}")
     else:
         changes = _compare_files(before)
-    return msgspec.structs.replace(changes, declared=declared)
+    return msgspec.structs.replace(
+        changes,
+        created=tuple(map(spelled, changes.created)),
+        modified=tuple(map(spelled, changes.modified)),
+        deleted=tuple(map(spelled, changes.deleted)),
+        commits=tuple(map(spelled, changes.commits)),
+        note=None if changes.note is None else spelled(changes.note),
+        declared=declared,
+    )
+
+
+def spelled(name: str) -> str:
+    """A name as records and terminals can hold it: bytes of it that are no UTF-8 are spelled
+    out."""
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        return name.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+    return name
+
+
+def dump(before: Before) -> bytes:
+    """A first look as JSON, with names that are no UTF-8 kept as they are."""
+    try:
+        return msgspec.json.encode(before)
+    except UnicodeEncodeError:
+        return json.dumps(msgspec.to_builtins(before)).encode()
+
+
+def restore(data: bytes) -> Before:
+    """What ``dump`` made. Raises ``msgspec.DecodeError`` or ``ValueError`` for anything else."""
+    try:
+        return msgspec.json.decode(data, type=Before)
+    except msgspec.DecodeError:
+        return msgspec.convert(json.loads(data), type=Before)
 
 
 # git

@@ -27,6 +27,7 @@ from bullswarm.dispatch import (
 from bullswarm.dispatch.notices import Classifier, classify, phrases_of
 from bullswarm.dispatch.types import Ended, Event, Launch, Limits, Notice, Worker
 from bullswarm.judge import Before, compare, judge, take
+from bullswarm.judge.deliverable import dump, restore
 from bullswarm.judge.schema import Schema
 from bullswarm.judge.types import Attempt, Changes, Judgement
 from bullswarm.providers.types import Account, Ask, CommandLine, Provider
@@ -87,10 +88,10 @@ def files_of(spec: AttemptSpec) -> AttemptFiles:
 def first_look(spec: AttemptSpec, before_file: Path, deliverables: tuple[str, ...]) -> Before:
     """How the folder was before the run's first attempt; kept on disk for who comes after us."""
     try:
-        return msgspec.json.decode(before_file.read_bytes(), type=Before)
-    except (OSError, msgspec.DecodeError):
+        return restore(before_file.read_bytes())
+    except (OSError, ValueError):
         before = take(spec.cwd, deliverables=deliverables)
-        atomic_write(before_file, msgspec.json.encode(before))
+        atomic_write(before_file, dump(before))
         return before
 
 

@@ -53,6 +53,10 @@ def check(app: App, task: Task) -> Schema | None:
     """Refuse what can't work before anything starts. Raises ``UsageError`` naming the field."""
     if not Path(task.cwd).is_dir():
         raise UsageError(f"cwd: {task.cwd} is not a folder")
+    try:
+        task.cwd.encode()
+    except UnicodeEncodeError:
+        raise UsageError(f"cwd: {task.cwd!a} is not a name in UTF-8, as records are") from None
     if task.pool is not None:
         app.pool(task.pool)
     for field in ("use", "avoid"):

@@ -34,6 +34,12 @@ class Home:
         except RuntimeError as error:
             raise BullswarmError(f"this user has no home folder; {_ADVICE}") from error
         path = path.absolute()
+        try:
+            str(path).encode()
+        except UnicodeEncodeError as error:
+            raise BullswarmError(
+                f"the home {str(path)!a} is not a name in UTF-8, as records are; {_ADVICE}"
+            ) from error
         _make(path)
         if not os.access(path, os.W_OK | os.X_OK):
             raise BullswarmError(

@@ -67,6 +67,9 @@ def run(
     except DepthError as error:
         note(str(error))
         return 1
+    for name, given in (("--goal", goal is not None), ("--scout", scout)):
+        if given and orchestrator is None:
+            raise UsageError(f"{name} goes with --orchestrator; a program has its own goal")
     if (program is None) == (orchestrator is None):
         raise UsageError("give a program, or --orchestrator with --goal to have one proposed")
     if orchestrator is not None:
@@ -98,15 +101,15 @@ def run(
         if options:
             document = {**document, "options": options}
     valid, faults, advice = validate(document, folder=folder)
-    if valid is None:
+    if valid is not None:
+        faults = control.unknown_pools(app, valid)
+    if valid is None or faults:
         if json:
             print_json({"ok": False, "faults": faults, "advice": advice})
         else:
             print_faults(faults, advice)
             note(f"refused: {len(faults)} fault(s); nothing was started")
         return 2
-    for name in dict.fromkeys(n for s in valid.steps for n in (*s.route.use, *s.route.avoid)):
-        app.resolve(name, "route")
     if not json:
         print_advice(advice)
     if dry_run:
@@ -136,12 +139,13 @@ def run(
 
 
 def _goal(goal: str | None) -> str:
-    if not goal:
-        raise UsageError("--orchestrator needs --goal: the text, or @FILE")
-    if not goal.startswith("@"):
-        return goal
-    path = Path(goal[1:]).expanduser()
-    try:
-        return path.read_text(encoding="utf-8")
-    except OSError as error:
-        raise UsageError(f"--goal {goal}: {error.strerror or error}") from error
+    text = goal or ""
+    if text.startswith("@"):
+        path = Path(text[1:]).expanduser()
+        try:
+            text = path.read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            raise UsageError(f"--goal {goal}: can't be read ({error})") from error
+    if not text.strip():
+        raise UsageError("--orchestrator needs --goal: the text, or @FILE; it must not be empty")
+    return text
