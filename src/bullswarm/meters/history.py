@@ -22,6 +22,7 @@ from bullswarm.routing.types import Reading
 
 CAP = 2000
 _TAIL = 16384
+_SAFE = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-")
 
 
 def file_name(pool: str) -> str:
@@ -31,6 +32,8 @@ def file_name(pool: str) -> str:
     def escape(match: re.Match[str]) -> str:
         return "".join(f"%{byte:02X}" for byte in match[0].encode())
 
+    if len(pool) <= 180 and pool[:1] != "." and _SAFE.issuperset(pool):
+        return pool
     name = re.sub(r"[^A-Za-z0-9._-]|^\.", escape, pool)
     if len(name) > 180:
         import hashlib

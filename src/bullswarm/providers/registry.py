@@ -183,10 +183,10 @@ class Registry:
         for entry in self._entries.values():
             provider = self._provider(entry)
             mine = [a for a in accounts if a.provider == entry.name]
-            if not self._on(entry):
-                state = "off"
-            elif provider is None:
+            if provider is None and self._settings.get(entry.name, {}).get("enabled") is not False:
                 state = "broken"
+            elif not self._on(entry):
+                state = "off"
             elif any(a.unavailable is None for a in mine):
                 state = "ready"
             else:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 
-def set_up(home: Path) -> Path:
+def set_up(home: str | os.PathLike[str]) -> Path:
     """Make ``home`` a home with the demo fleet and nothing else in it; gives a folder to work in.
     Raises ``BullswarmError`` where the folder can't be written."""
     from bullswarm.providers.demo.setup import set_up as make

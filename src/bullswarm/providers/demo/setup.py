@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -33,20 +34,20 @@ FLEET: dict[str, dict[str, Any]] = {
 """Pool to its windows (minutes long, percent used, minutes to the reset) and its settings."""
 
 
-def set_up(home: Path) -> Path:
+def set_up(home: str | os.PathLike[str]) -> Path:
     """See ``demo.set_up``."""
-    home = Path(home).absolute()
+    folder = Path(home).absolute()
     now = datetime.now(UTC).replace(microsecond=0)
     try:
-        homes = {n: str(_meter(home, n, spec["windows"], now)) for n, spec in FLEET.items()}
+        homes = {n: str(_meter(folder, n, spec["windows"], now)) for n, spec in FLEET.items()}
         state = {
             "providers": {"demo": {"enabled": True, "only": True, "homes": homes}},
             "subscriptions": {f"demo-{n}": spec["subscription"] for n, spec in FLEET.items()},
         }
-        _write(home / "state.json", state)
-        return _work(home / "work")
+        _write(folder / "state.json", state)
+        return _work(folder / "work")
     except OSError as error:
-        raise BullswarmError(f"{home} can't be set up: {error.strerror or error}") from error
+        raise BullswarmError(f"{folder} can't be set up: {error.strerror or error}") from error
 
 
 def _meter(home: Path, name: str, windows: list[tuple[int, float, float]], now: datetime) -> Path:
