@@ -8,9 +8,10 @@ Every provider is an adapter; a class of your own that meets ``Adapter`` is one,
 
 from bullswarm.errors import BullswarmError, UsageError
 from bullswarm.fleet.adapter import Adapter, Quota
+from bullswarm.fleet.decision import RouteDecision
 from bullswarm.fleet.fleet import Fleet, NoAccount
 from bullswarm.fleet.provider import ProviderAdapter
-from bullswarm.fleet.types import FleetEvent, Policy, RouteDecision, RunResult, RunTask
+from bullswarm.fleet.types import FleetEvent, Policy, RunResult, RunTask
 from bullswarm.routing.types import Model
 
 __all__ = [

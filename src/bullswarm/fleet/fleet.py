@@ -14,9 +14,10 @@ from bullswarm.errors import BullswarmError, UsageError
 from bullswarm.fleet.adapter import Adapter, Quota
 from bullswarm.fleet.app import FleetApp
 from bullswarm.fleet.checks import routing_policy, task_of
+from bullswarm.fleet.decision import RouteDecision
 from bullswarm.fleet.provider import ProviderAdapter
 from bullswarm.fleet.running import OnProgress, block, engine_task, run_through
-from bullswarm.fleet.types import FleetEvent, Policy, RouteDecision, RunResult, RunTask
+from bullswarm.fleet.types import FleetEvent, Policy, RunResult, RunTask
 from bullswarm.routing.types import Model
 from bullswarm.runs.engine import check, pick
 from bullswarm.runs.types import Progress

@@ -126,9 +126,7 @@ def block(work: Coroutine[Any, Any, T]) -> T:
     """Wait for async work from code that is not async. Where a loop runs in this thread already (a
     notebook), the work gets a thread and a loop of its own, and this one waits for it; Ctrl-C ends
     the work either way."""
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
+    if not _loop_runs_here():
         return asyncio.run(work)
     done: list[T] = []
     failed: list[BaseException] = []
@@ -157,6 +155,14 @@ def block(work: Coroutine[Any, Any, T]) -> T:
     if failed:
         raise failed[0]
     return done[0]
+
+
+def _loop_runs_here() -> bool:
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return False
+    return True
 
 
 def result_of(verdict: Verdict) -> RunResult:

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 
 from bullswarm.dispatch.types import Event, FailureKind, Usage
 from bullswarm.judge.types import Verdict
-from bullswarm.routing.types import Candidate, Decision, Lane, LatencyClass, Strategy
-
-if TYPE_CHECKING:
-    from bullswarm.fleet.adapter import Adapter
+from bullswarm.routing.types import Lane, LatencyClass, Strategy
 
 
 class RunTask(msgspec.Struct, frozen=True):
@@ -62,23 +59,6 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True):
     strategy: Strategy = "prefer-order"
     domains: Mapping[str, tuple[str, ...] | list[str]] = {}
     latency: LatencyClass | None = None
-
-
-class RouteDecision(msgspec.Struct, frozen=True, kw_only=True):
-    """Who would run a task: ``adapter.run(task)`` runs it there, on ``account`` with ``model``.
-
-    ``note`` is set only where a best-effort fallback was taken: every candidate was gated.
-    ``reason`` names the number that decided. ``candidates`` are best first, each with its numbers
-    and why it lost. ``decision`` is the whole of it, as ``bullswarm explain`` prints it.
-    """
-
-    adapter: Adapter
-    account: str
-    model: str | None
-    note: str | None
-    reason: str
-    candidates: tuple[Candidate, ...]
-    decision: Decision
 
 
 class RunResult(msgspec.Struct, frozen=True, kw_only=True):

@@ -34,6 +34,7 @@ class Declared(Value, frozen=True, kw_only=True):
 
     @property
     def ok(self) -> bool:
+        """Whether it was produced: it is new, or changed."""
         return self.state in ("new", "changed")
 
 
@@ -41,7 +42,7 @@ class Changes(Value, frozen=True, kw_only=True):
     """What an attempt left in its working folder: paths relative to it, and new commits.
 
     ``kind`` is "git" or "hash". Files that were already changed before and were not touched again
-    are not in it. A commit reads "<abbreviated id> <subject>". ``declared`` holds the state of the
+    are not in it. A commit reads "1a2b3c4 its subject". ``declared`` holds the state of the
     deliverables that were named when the first look was taken. ``note`` says what could not be
     looked at.
     """
@@ -56,6 +57,7 @@ class Changes(Value, frozen=True, kw_only=True):
 
     @property
     def any(self) -> bool:
+        """Whether anything was left at all."""
         return bool(self.created or self.modified or self.deleted or self.commits)
 
 
