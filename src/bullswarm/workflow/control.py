@@ -22,6 +22,7 @@ from bullswarm.runs.app import App
 from bullswarm.store import RunRecord, short_id
 from bullswarm.workflow.database import database_url
 from bullswarm.workflow.events import Event
+from bullswarm.workflow.faults import Fault, near
 from bullswarm.workflow.folder import Meta, Reply, RunFolder
 from bullswarm.workflow.host import BUSY, is_carried
 from bullswarm.workflow.program import Program
@@ -59,6 +60,23 @@ def create(app: App, program: Program, *, cwd: str, on_limit: str | None = None)
         )
     )
     return meta
+
+
+def unknown_pools(app: App, program: Program) -> tuple[Fault, ...]:
+    """A fault for every pool or provider in the program that this machine does not know."""
+    found = []
+    known = {account.provider for _, account in app.accounts.values()} | set(app.accounts)
+    for index, step in enumerate(program.steps):
+        for key in ("use", "avoid"):
+            for place, name in enumerate(getattr(step.route, key)):
+                try:
+                    app.resolve(name, "route")
+                except UsageError:
+                    path = f"$.steps[{index}].route.{key}[{place}]"
+                    found.append(
+                        Fault(path, f"there is no pool or provider {name!r}", near(name, known))
+                    )
+    return tuple(found)
 
 
 def find(app: App, given: str) -> RunFolder:

@@ -8,11 +8,13 @@ from typing import Any
 import msgspec
 
 from bullswarm.errors import BullswarmError
-from bullswarm.judge.schema import find_json
+from bullswarm.judge.schema import NotFound, find_json
 from bullswarm.runs.app import App
 from bullswarm.runs.engine import run_task
 from bullswarm.runs.types import Cancelled, OnProgress, Task
 from bullswarm.workflow.contract import contract
+from bullswarm.workflow.control import unknown_pools
+from bullswarm.workflow.requirements import clauses
 from bullswarm.workflow.validate import validate
 
 ROUNDS = 2
@@ -79,15 +81,24 @@ def propose(
     for _ in range(ROUNDS):
         answer = ask(told)
         try:
-            document = find_json(answer, "object")
-        except ValueError as error:
+            document = _for_goal(find_json(answer, "object"), goal)
+        except NotFound as error:
             told = f"{prompt}\nYour last answer held no JSON object ({error}). Answer with one.\n"
             continue
         valid, faults, _advice = validate(document, folder=cwd)
-        if valid is not None:
+        faults = unknown_pools(app, valid) if valid is not None else faults
+        if not faults:
             break
         lines = "\n".join(f"- {fault.path}: {fault.message}" for fault in faults)
         told = f"{prompt}\nYour last program was refused:\n{lines}\nSend the whole program again.\n"
     if document is None:
         raise BullswarmError("no program was proposed: the answers held no JSON object")
     return document
+
+
+def _for_goal(document: Any, goal: str) -> Any:
+    """The proposal under the caller's own goal: what has to be met is not the planner's to say."""
+    if not isinstance(document, dict):
+        return document
+    mine = {k: v for k, v in document.items() if k != "requirements" or not clauses(goal)}
+    return {**mine, "goal": goal}
