@@ -19,7 +19,8 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     attempts, ``tasks`` all that arrived, ``done`` what was completed within the time. ``waits``
     holds minutes from each task's arrival to the start of the attempt that completed it (or until
     the end of the simulation where it never did), in order of arrival. ``cost`` is the price of
-    the quota that was spent, lost attempts included.
+    the quota that was spent, lost attempts included; None where a price is unknown. ``minutes``
+    are the worker-minutes of completed work by pool.
     """
 
     policy: str
@@ -30,7 +31,7 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     wasted: float
     lost_to_limits: int
     lost_to_auth: int
-    cost: float
+    cost: float | None
     waits: tuple[float, ...]
     minutes: dict[str, float]
     trace: Trace | None = None
@@ -67,7 +68,7 @@ class Tally:
         self._wasted = 0.0
         self._limits = 0
         self._auth = 0
-        self._cost = 0.0
+        self._cost: float | None = 0.0
         self._minutes = {pool.name: 0.0 for pool in scenario.fleet.pools}
 
     def done(self, task: int, spec: PoolSpec, start: float, minutes: float) -> None:
@@ -75,7 +76,7 @@ class Tally:
         self._starts[task] = start
         self._done += 1
         self._harvested += minutes * spec.value_per_minute
-        self._cost += minutes * spec.money_per_minute
+        self._pay(spec, minutes)
         self._minutes[spec.name] += minutes
 
     def lost(self, spec: PoolSpec, now: float, minutes: float, *, limit: bool) -> None:
@@ -85,7 +86,14 @@ class Tally:
         else:
             self._auth += 1
         self._wasted += minutes * spec.value_per_minute
-        self._cost += minutes * spec.money_per_minute
+        self._pay(spec, minutes)
+
+    def _pay(self, spec: PoolSpec, minutes: float) -> None:
+        price = spec.money_per_minute
+        if price is None or self._cost is None:
+            self._cost = None
+        else:
+            self._cost += minutes * price
 
     def running(self, task: int, start: float) -> None:
         """A task is still running at the end: it waited until this start."""

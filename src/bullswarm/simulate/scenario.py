@@ -5,14 +5,15 @@ from __future__ import annotations
 from math import exp, log
 from random import Random
 
+import msgspec
+
 from bullswarm.routing.types import Pool, Reading, Snapshot
 from bullswarm.simulate.calendar import Clock
 from bullswarm.simulate.types import DAY, WEEK, FleetSpec, LaneSpec, PoolSpec, Scenario, Task
 
 
-def draw(fleet: FleetSpec, seed: int, stagger: bool = False) -> Scenario:
-    """The scenario of a seed: the same fleet and seed always give the same. ``stagger`` lets
-    ``routing.stagger`` say when first-use weekly windows are started."""
+def draw(fleet: FleetSpec, seed: int) -> Scenario:
+    """The scenario of a seed: the same fleet and seed always give the same."""
     horizon = fleet.days * DAY
     # A stream of its own for each thing: a change of one leaves the others as they were.
     return Scenario(
@@ -31,8 +32,12 @@ def draw(fleet: FleetSpec, seed: int, stagger: bool = False) -> Scenario:
             )
             for pool in fleet.pools
         },
-        plan=start_plan(fleet) if stagger else {},
     )
+
+
+def staggered(scenario: Scenario) -> Scenario:
+    """The same scenario, with first-use weekly windows started when ``routing.stagger`` says."""
+    return msgspec.structs.replace(scenario, plan=start_plan(scenario.fleet))
 
 
 def start_plan(fleet: FleetSpec) -> dict[str, float]:
@@ -87,7 +92,7 @@ def _tasks(fleet: FleetSpec, horizon: float, rng: Random) -> tuple[Task, ...]:
     work = fleet.work
     least, most = work.burst
     names = sorted(work.lanes)
-    weights = [work.lanes[name].share for name in names]  # type: ignore[index]
+    weights = [work.lanes[name].share for name in names]
     if work.tasks_per_day is not None:
         a_minute = work.tasks_per_day / DAY
     else:
@@ -98,7 +103,7 @@ def _tasks(fleet: FleetSpec, horizon: float, rng: Random) -> tuple[Task, ...]:
     while at < horizon:
         for _ in range(rng.randint(least, most)):
             lane = rng.choices(names, weights)[0]
-            spec = work.lanes[lane]  # type: ignore[index]
+            spec = work.lanes[lane]
             tasks.append(Task(at, lane, min(work.longest, _duration(spec, rng))))
         at += rng.expovariate(1.0 / gap)
     return tuple(tasks)

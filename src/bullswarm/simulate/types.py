@@ -23,8 +23,10 @@ FIVE_HOURS = 300.0
 WEEK = 10080.0
 
 
-class Section(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Base of what a person may write: immutable, an unknown key is an error."""
+class Section(
+    msgspec.Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True
+):
+    """Base of what a person may write: immutable, camelCase, an unknown key is an error."""
 
 
 class PoolSpec(Section, frozen=True, kw_only=True):
@@ -37,7 +39,7 @@ class PoolSpec(Section, frozen=True, kw_only=True):
     ``names_reset`` False: its limit notice names no reset. ``speed`` multiplies how long work takes
     here (2 is half as fast). ``value`` is the worth of one whole pacing window: None counts the
     work that fits in. ``price`` is what one pacing window costs; ``cost_per_minute`` that of an
-    account without one. ``latency`` is the class of its model.
+    account without one; None is unknown. ``latency`` is the class of its model.
     """
 
     name: Annotated[str, Meta(min_length=1, max_length=100)]
@@ -52,8 +54,8 @@ class PoolSpec(Section, frozen=True, kw_only=True):
     lanes: tuple[Literal["analyze", "build", "chore"], ...] = LANES
     speed: Positive = 1.0
     value: NotNegative | None = None
-    price: NotNegative = 0.0
-    cost_per_minute: NotNegative = 0.0
+    price: NotNegative | None = None
+    cost_per_minute: NotNegative | None = None
     cost_rank: float = 1.0
     latency: LatencyClass = "slow"
 
@@ -71,10 +73,12 @@ class PoolSpec(Section, frozen=True, kw_only=True):
         return 1.0 / self.speed if self.value is None else self.value / capacity
 
     @property
-    def money_per_minute(self) -> float:
-        """What a worker-minute costs here."""
+    def money_per_minute(self) -> float | None:
+        """What a worker-minute costs here; None where nobody said."""
         capacity = self.pacing_capacity
-        return self.cost_per_minute if capacity is None else self.price / capacity
+        if capacity is None:
+            return self.cost_per_minute
+        return None if self.price is None else self.price / capacity
 
 
 class LaneSpec(Section, frozen=True, kw_only=True):

@@ -85,12 +85,13 @@ class _Program:
         for name, columns in on_pool.items():
             self._pool(specs[name], columns)
         for j in range(slots):
-            columns, speeds = [], []
+            busy: list[int] = []
+            speeds: list[float] = []
             for name, spec in specs.items():
-                columns += on_pool[name][j]
+                busy += on_pool[name][j]
                 speeds += [spec.speed] * len(on_pool[name][j])
-            if columns:
-                self._row(-_INF, fleet.cap * self._length(j), columns, speeds)
+            if busy:
+                self._row(-_INF, fleet.cap * self._length(j), busy, speeds)
 
     def _length(self, j: int) -> float:
         return self.edges[j + 1] - self.edges[j]
@@ -216,7 +217,8 @@ class _Program:
         lp.a_matrix_.start_ = starts
         lp.a_matrix_.index_ = index
         lp.a_matrix_.value_ = value
-        highs: Any = highspy.Highs()
+        make: Any = highspy.Highs
+        highs: Any = make()
         highs.setOptionValue("output_flag", False)
         # One thread: seeds run side by side already.
         highs.setOptionValue("threads", 1)
