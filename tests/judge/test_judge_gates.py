@@ -121,6 +121,26 @@ def test_is_error_beats_the_subtype_even_with_exit_zero() -> None:
         ({"ended_by": "loop", "exit_code": -15}, "provider", "over and over"),
         ({"ended_by": "lost", "exit_code": None}, "process", "no exit status"),
         ({"exit_code": 3, "stderr_tail": "x\nboom\n"}, "process", "exit 3: boom"),
+        (
+            {
+                "exit_code": 2,
+                "stderr_tail": "error: invalid value 'plan' for '--sandbox <MODE>'\n"
+                "  [possible values: read-only]\n\nFor more information, try '--help'.\n",
+            },
+            "process",
+            "exit 2: error: invalid value 'plan' for '--sandbox <MODE>' "
+            "[possible values: read-only]",
+        ),
+        (
+            {"exit_code": 2, "stderr_tail": "no such mode\nTry x --help\n"},
+            "process",
+            "exit 2: no such mode",
+        ),
+        (
+            {"exit_code": 2, "stderr_tail": "Usage: x [MODE]\n"},
+            "process",
+            "exit 2: Usage: x [MODE]",
+        ),
         ({"exit_code": -11}, "process", "signal 11"),
         (
             {"exit_code": 127, "lines": 0, "final": None, "stderr_tail": "sh: nope: not found"},

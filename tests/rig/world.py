@@ -250,7 +250,13 @@ class World:
             try:
                 block = (folder / "environ").read_bytes().split(b"\0")
                 state = (folder / "stat").read_text().rpartition(")")[2].split()[0]
-                line = (folder / "cmdline").read_bytes().replace(b"\0", b" ").decode().strip()
+                line = (
+                    (folder / "cmdline")
+                    .read_bytes()
+                    .replace(b"\0", b" ")
+                    .decode(errors="replace")
+                    .strip()
+                )
             except OSError:
                 continue
             attempt = any(entry.startswith(b"BULLSWARM_ATTEMPT=") for entry in block)

@@ -7,6 +7,7 @@ person who reads the record wants to know whether the content was good all the s
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -316,9 +317,21 @@ def _seconds(value: float) -> str:
     return f"{value:.0f}s" if value >= 10 or value == int(value) else f"{value:.1f}s"
 
 
+_POINTER = re.compile(r"for more information|^(?:try|run|see) .*--help|^usage:", re.I)
+_ERROR = re.compile(r"^error\b", re.I)
+
+
 def _last_line(text: str) -> str:
+    """The line that says why: the last one, or the error above it where that only points to the
+    help."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
-    return _short(lines[-1]) if lines else ""
+    if not lines or not _POINTER.search(lines[-1]):
+        return _short(lines[-1]) if lines else ""
+    said = list(lines)
+    while said and _POINTER.search(said[-1]):
+        said.pop()
+    errors = [at for at, line in enumerate(said) if _ERROR.search(line)]
+    return _short(" ".join(said[errors[-1] :]) if errors else (said or lines)[-1])
 
 
 def _short(text: str) -> str:

@@ -68,8 +68,9 @@ def after(
 ) -> Next:
     """What follows the last attempt in ``tried``.
 
-    ``retries`` is the budget of automatic retries that are not about limits (one a step). ``repeatable`` is False for outward actions: a worker that started is never started
-    again by anyone but the caller.
+    ``retries`` is the budget of automatic retries that are not about limits (one a step).
+    ``repeatable`` is False for outward actions: a worker that started is never started again by
+    anyone but the caller.
     """
     last = tried[-1]
     kind = last.failure_kind

@@ -269,7 +269,9 @@ class _Run:
         why = decision.reason
         if self.last is not None:
             kind = self.last.judgement.failure_kind or "unavailable"
-            why = f"{self.last.judgement.why}; no other pool can take it: {decision.reason}"
+            why = self.last.judgement.why
+            if self.task.pool is None:
+                why += f"; no other pool can take it: {decision.reason}"
         return self._closed(
             Verdict(
                 ok=False,
