@@ -22,7 +22,8 @@ from bullswarm.store import Home, Store
 
 
 class FleetApp(App):
-    """``vendors`` are the providers of the home that take part, ``own`` the user's adapters."""
+    """``vendors`` are the providers of the home that take part (None: all of them), ``own`` the
+    user's adapters. ``store`` is shared by all calls of a fleet: one connection will do."""
 
     def __init__(
         self,
@@ -33,8 +34,7 @@ class FleetApp(App):
         vendors: Sequence[str] | None,
         own: Sequence[Adapter] = (),
     ) -> None:
-        super().__init__(home, env=env)
-        self.__dict__["store"] = store  # one connection for all calls of a fleet
+        super().__init__(home, env=env, store=store)
         self._vendors = vendors
         self._own = own
 

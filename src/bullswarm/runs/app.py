@@ -42,11 +42,13 @@ class App:
         env: Mapping[str, str] | None = None,
         now: Callable[[], datetime] = utc_now,
         registry: Registry | None = None,
+        store: Store | None = None,
     ) -> None:
         self.home = home
         self.env: Mapping[str, str] = os.environ if env is None else env
         self.now = now
         self._registry = registry
+        self._store = store
 
     @classmethod
     def open(cls, home: str | None = None, env: Mapping[str, str] | None = None) -> App:
@@ -66,7 +68,7 @@ class App:
 
     @cached_property
     def store(self) -> Store:
-        return Store(self.home, now=self.now)
+        return self._store or Store(self.home, now=self.now)
 
     @cached_property
     def registry(self) -> Registry:
