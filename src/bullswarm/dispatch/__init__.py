@@ -6,7 +6,9 @@ whoever needs only the types of this room starts quickly.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from bullswarm.lazy import exports
 
 if TYPE_CHECKING:
     from bullswarm.dispatch.environment import check_depth, next_depth, worker_env
@@ -16,23 +18,17 @@ if TYPE_CHECKING:
     from bullswarm.dispatch.supervision import supervise, supervise_many
     from bullswarm.dispatch.watch import Watch
 
-_HOMES = {
-    "AlreadyStarted": "errors",
-    "DepthError": "errors",
-    "SpawnError": "errors",
-    "Watch": "watch",
-    "alive": "spawn",
-    "check_depth": "environment",
-    "end_group": "proc",
-    "find": "spawn",
-    "members": "proc",
-    "next_depth": "environment",
-    "read_exit": "spawn",
-    "start": "spawn",
-    "supervise": "supervision",
-    "supervise_many": "supervision",
-    "worker_env": "environment",
-}
+__getattr__ = exports(
+    __name__,
+    {
+        "environment": ("check_depth", "next_depth", "worker_env"),
+        "errors": ("AlreadyStarted", "DepthError", "SpawnError"),
+        "proc": ("end_group", "members"),
+        "spawn": ("alive", "find", "read_exit", "start"),
+        "supervision": ("supervise", "supervise_many"),
+        "watch": ("Watch",),
+    },
+)
 
 __all__ = [
     "AlreadyStarted",
@@ -51,13 +47,3 @@ __all__ = [
     "supervise_many",
     "worker_env",
 ]
-
-
-def __getattr__(name: str) -> Any:
-    from importlib import import_module
-
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
-    globals()[name] = value
-    return value

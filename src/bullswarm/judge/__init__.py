@@ -6,7 +6,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from bullswarm.lazy import exports
 
 if TYPE_CHECKING:
     from bullswarm.judge.content import NOTICE_FAILURE, content_gate
@@ -39,73 +41,32 @@ if TYPE_CHECKING:
     from bullswarm.judge.types import Attempt, Changes, Declared, Gate, Judgement, Pick, Verdict
 
 # Who only reads a verdict must not pay for the tables of phrases, or for hashing.
-_WHERE = {
-    "content": (
-        "NOTICE_FAILURE",
-        "content_gate",
-    ),
-    "deliverable": (
-        "Before",
-        "compare",
-        "take",
-    ),
-    "evidence": (
-        "CommandEvidence",
-        "SchemaEvidence",
-        "check_schema",
-        "run_command",
-        "run_schema",
-    ),
-    "gates": (
-        "CHANGING_LANES",
-        "VERIFIED",
-        "deliverable_gate",
-        "exit_gate",
-        "judge",
-        "provider_gate",
-    ),
-    "health": (
-        "rejudge",
-        "rejudge_file",
-        "rejudge_folder",
-    ),
-    "labels": (
-        "LABELS",
-        "PROOF",
-        "Facts",
-        "Label",
-        "is_proof",
-        "label",
-    ),
-    "schema": (
-        "Fault",
-        "Schema",
-        "answer_gate",
-        "find_json",
-        "load_schema",
-        "make_schema",
-    ),
-    "types": (
-        "Attempt",
-        "Changes",
-        "Declared",
-        "Gate",
-        "Judgement",
-        "Pick",
-        "Verdict",
-    ),
-}
-_HOME = {name: module for module, names in _WHERE.items() for name in names}
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOME:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from importlib import import_module
-
-    value = getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
-    globals()[name] = value
-    return value
+__getattr__ = exports(
+    __name__,
+    {
+        "content": ("NOTICE_FAILURE", "content_gate"),
+        "deliverable": ("Before", "compare", "take"),
+        "evidence": (
+            "CommandEvidence",
+            "SchemaEvidence",
+            "check_schema",
+            "run_command",
+            "run_schema",
+        ),
+        "gates": (
+            "CHANGING_LANES",
+            "VERIFIED",
+            "deliverable_gate",
+            "exit_gate",
+            "judge",
+            "provider_gate",
+        ),
+        "health": ("rejudge", "rejudge_file", "rejudge_folder"),
+        "labels": ("Facts", "LABELS", "Label", "PROOF", "is_proof", "label"),
+        "schema": ("Fault", "Schema", "answer_gate", "find_json", "load_schema", "make_schema"),
+        "types": ("Attempt", "Changes", "Declared", "Gate", "Judgement", "Pick", "Verdict"),
+    },
+)
 
 
 __all__ = [

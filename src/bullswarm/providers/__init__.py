@@ -5,7 +5,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from bullswarm.lazy import exports
 
 if TYPE_CHECKING:
     from bullswarm.providers.base import ConnectorProvider
@@ -13,17 +15,15 @@ if TYPE_CHECKING:
     from bullswarm.providers.registry import Fault, Registry
     from bullswarm.providers.types import Account, Ask, CommandLine, Connector, Provider
 
-_HOMES = {
-    "Account": "types",
-    "Ask": "types",
-    "CommandLine": "types",
-    "Connector": "types",
-    "ConnectorProvider": "base",
-    "Fault": "registry",
-    "Provider": "types",
-    "Registry": "registry",
-    "detect_caller": "callers",
-}
+__getattr__ = exports(
+    __name__,
+    {
+        "base": ("ConnectorProvider",),
+        "callers": ("detect_caller",),
+        "registry": ("Fault", "Registry"),
+        "types": ("Account", "Ask", "CommandLine", "Connector", "Provider"),
+    },
+)
 
 __all__ = [
     "Account",
@@ -36,11 +36,3 @@ __all__ = [
     "Registry",
     "detect_caller",
 ]
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from importlib import import_module
-
-    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)

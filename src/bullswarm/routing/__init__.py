@@ -6,7 +6,9 @@ as work in flight for the next. No clock, file, environment or network is read h
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from bullswarm.lazy import exports
 
 if TYPE_CHECKING:
     from bullswarm.routing.admission import Waiting, admit, serve
@@ -18,25 +20,14 @@ if TYPE_CHECKING:
     )
 
 # Most rooms import only ``routing.types``: they must not pay for the arithmetic.
-_HOME = {
-    "BURST_BLOCK_PCT": "tiers",
-    "FIVE_HOUR_NEAR_LIMIT_PCT": "tiers",
-    "INCUMBENCY_MARGIN": "tiers",
-    "Waiting": "admission",
-    "admit": "admission",
-    "route": "pick",
-    "serve": "admission",
-}
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOME:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from importlib import import_module
-
-    value = getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
-    globals()[name] = value
-    return value
+__getattr__ = exports(
+    __name__,
+    {
+        "admission": ("Waiting", "admit", "serve"),
+        "pick": ("route",),
+        "tiers": ("BURST_BLOCK_PCT", "FIVE_HOUR_NEAR_LIMIT_PCT", "INCUMBENCY_MARGIN"),
+    },
+)
 
 
 __all__ = [

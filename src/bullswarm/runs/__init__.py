@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from bullswarm.lazy import exports
 
 if TYPE_CHECKING:
     from bullswarm.runs.app import App
@@ -10,24 +12,14 @@ if TYPE_CHECKING:
     from bullswarm.runs.types import AttemptSpec, Progress, Task
 
 # Who only looks at pools must not pay for what starts and watches workers.
-_WHERE = {
-    "App": "app",
-    "AttemptSpec": "types",
-    "Progress": "types",
-    "Task": "types",
-    "dry_run": "engine",
-    "run_task": "engine",
-}
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _WHERE:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from importlib import import_module
-
-    value = getattr(import_module(f"{__name__}.{_WHERE[name]}"), name)
-    globals()[name] = value
-    return value
+__getattr__ = exports(
+    __name__,
+    {
+        "app": ("App",),
+        "engine": ("dry_run", "run_task"),
+        "types": ("AttemptSpec", "Progress", "Task"),
+    },
+)
 
 
 __all__ = ["App", "AttemptSpec", "Progress", "Task", "dry_run", "run_task"]

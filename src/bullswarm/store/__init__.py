@@ -6,7 +6,9 @@ changes while things run (``bullswarm.db``).
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from bullswarm.lazy import exports
 
 if TYPE_CHECKING:
     from bullswarm.store.agents import Agent
@@ -27,36 +29,28 @@ if TYPE_CHECKING:
     )
     from bullswarm.store.store import Store
 
-_WHERE = {
-    "agents": ("Agent",),
-    "bench_rows": ("BenchEvent",),
-    "files": ("atomic_write",),
-    "home": ("Home",),
-    "memory": ("default_worker_cap",),
-    "process": ("alive", "me", "started"),
-    "records": ("DecisionRecord", "RunRecord", "short_id"),
-    "settings": (
-        "Settings",
-        "Subscription",
-        "load",
-        "routing_admission",
-        "routing_config",
-        "routing_policy",
-        "update",
-    ),
-    "store": ("Store",),
-}
-_HOME = {name: module for module, names in _WHERE.items() for name in names}
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOME:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from importlib import import_module
-
-    value = getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
-    globals()[name] = value
-    return value
+__getattr__ = exports(
+    __name__,
+    {
+        "agents": ("Agent",),
+        "bench_rows": ("BenchEvent",),
+        "files": ("atomic_write",),
+        "home": ("Home",),
+        "memory": ("default_worker_cap",),
+        "process": ("alive", "me", "started"),
+        "records": ("DecisionRecord", "RunRecord", "short_id"),
+        "settings": (
+            "Settings",
+            "Subscription",
+            "load",
+            "routing_admission",
+            "routing_config",
+            "routing_policy",
+            "update",
+        ),
+        "store": ("Store",),
+    },
+)
 
 
 __all__ = [

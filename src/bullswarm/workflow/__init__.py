@@ -7,7 +7,9 @@ are imported from it. The durable engine is imported by who runs it, never from 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from bullswarm.lazy import exports
 
 if TYPE_CHECKING:
     from bullswarm.workflow.faults import Advice, Fault
@@ -18,25 +20,17 @@ if TYPE_CHECKING:
     from bullswarm.workflow.state import RunState
 
 # A face that only prints a contract must not pay for the kernel.
-_WHERE = {
-    "faults": ("Advice", "Fault"),
-    "kernel": ("advance", "replay", "start"),
-    "program": ("Program", "Step", "export", "parse", "read"),
-    "result": ("options_for", "summary"),
-    "schema": ("program_schema",),
-    "state": ("RunState",),
-}
-_HOME = {name: module for module, names in _WHERE.items() for name in names}
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOME:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from importlib import import_module
-
-    value = getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
-    globals()[name] = value
-    return value
+__getattr__ = exports(
+    __name__,
+    {
+        "faults": ("Advice", "Fault"),
+        "kernel": ("advance", "replay", "start"),
+        "program": ("Program", "Step", "export", "parse", "read"),
+        "result": ("options_for", "summary"),
+        "schema": ("program_schema",),
+        "state": ("RunState",),
+    },
+)
 
 
 __all__ = [

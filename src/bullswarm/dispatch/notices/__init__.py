@@ -6,7 +6,9 @@ process, no network.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from bullswarm.lazy import exports
 
 if TYPE_CHECKING:
     from bullswarm.dispatch.notices.benches import Bench, bench, contradiction, longest_window
@@ -17,25 +19,17 @@ if TYPE_CHECKING:
     from bullswarm.dispatch.notices.resets import parse_reset, parse_retry_after
 
 # Who only asks whether a bench is over must not pay for the grammar's patterns.
-_WHERE = {
-    "classifier": ("Classifier",),
-    "grammar": ("Channel", "classify", "phrases_of"),
-    "kinds": ("failure_of",),
-    "release": ("released_by",),
-    "resets": ("parse_reset", "parse_retry_after"),
-    "benches": ("Bench", "bench", "contradiction", "longest_window"),
-}
-_HOME = {name: module for module, names in _WHERE.items() for name in names}
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOME:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from importlib import import_module
-
-    value = getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
-    globals()[name] = value
-    return value
+__getattr__ = exports(
+    __name__,
+    {
+        "benches": ("Bench", "bench", "contradiction", "longest_window"),
+        "classifier": ("Classifier",),
+        "grammar": ("Channel", "classify", "phrases_of"),
+        "kinds": ("failure_of",),
+        "release": ("released_by",),
+        "resets": ("parse_reset", "parse_retry_after"),
+    },
+)
 
 
 __all__ = [
