@@ -121,10 +121,10 @@ def _rank(rows: Sequence[Row], request: Request, policy: Policy) -> _Ranked:
         gated = best.tier == GATED and request.pin is None
         note = reasons.gated_note(best) if gated else None
         return ranked, note, pace.lost, reasons.pace
-    simple = strategies.order(rows, policy, request)
+    ranked, note = strategies.order(rows, policy, request)
     return (
-        simple.rows,
-        simple.note,
+        ranked,
+        note,
         lambda loser, winner: strategies.lost(loser, winner, policy, request),
-        lambda row: strategies.reason(row, policy, request, simple.note),
+        lambda row: strategies.reason(row, policy, request, note),
     )

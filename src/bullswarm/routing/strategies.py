@@ -9,18 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import inf
-from typing import Any, NamedTuple
+from typing import Any
 
 from bullswarm.routing.pace import lost_by_base
 from bullswarm.routing.rows import Row
 from bullswarm.routing.types import Policy, Request
-
-
-class Simple(NamedTuple):
-    """Rows best first, and a note where every one of them is over its ceiling."""
-
-    rows: list[Row]
-    note: str | None
 
 
 def preferred(policy: Policy, request: Request) -> tuple[str, ...]:
@@ -49,9 +42,9 @@ def headroom(row: Row) -> float | None:
     return None if used is None else round(100.0 - used - row.charge, 6)
 
 
-def order(rows: Sequence[Row], policy: Policy, request: Request) -> Simple:
-    """Eligible rows, best first. The caller comes after every other row under its ceiling, as it
-    does under ``pace``."""
+def order(rows: Sequence[Row], policy: Policy, request: Request) -> tuple[list[Row], str | None]:
+    """Eligible rows, best first, and a note where every one of them is over its ceiling. The caller
+    comes after every other row under its ceiling, as it does under ``pace``."""
     places = {token: at for at, token in reversed(list(enumerate(preferred(policy, request))))}
     last = len(places)
 
@@ -74,7 +67,7 @@ def order(rows: Sequence[Row], policy: Policy, request: Request) -> Simple:
             f"every candidate is over the {ceiling:.0f}% quota ceiling; "
             f"{first.name} runs anyway as {what}"
         )
-        return Simple(ranked, note)
+        return ranked, note
 
     def key(row: Row) -> tuple[Any, ...]:
         gate = 2 if over_ceiling(row, ceiling) else 1 if away(row) else 0
@@ -82,7 +75,7 @@ def order(rows: Sequence[Row], policy: Policy, request: Request) -> Simple:
             return (gate, place(row), *row.base)
         return (gate, *_own(policy, row), place(row), *row.base)
 
-    return Simple(sorted(rows, key=key), None)
+    return sorted(rows, key=key), None
 
 
 def _own(policy: Policy, row: Row) -> tuple[float, ...]:
