@@ -42,14 +42,8 @@ class Out:
 class Cli:
     """Calls bullswarm in a world: its environment, its working folder, its home."""
 
-    def __init__(
-        self,
-        world: World,
-        monkeypatch: pytest.MonkeyPatch,
-        capsys: pytest.CaptureFixture[str],
-    ) -> None:
+    def __init__(self, world: World, monkeypatch: pytest.MonkeyPatch) -> None:
         self.world = world
-        self.capsys = capsys
         self.monkeypatch = monkeypatch
         for name in list(os.environ):
             monkeypatch.delenv(name)
@@ -60,11 +54,15 @@ class Cli:
     def __call__(self, *argv: str, stdin: str | bytes = b"") -> Out:
         """An exception that gets out is a traceback for the user: it fails the test."""
         data = stdin.encode() if isinstance(stdin, str) else stdin
-        self.monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(data)))
-        self.capsys.readouterr()
-        code = invoke(list(argv))
-        caught = self.capsys.readouterr()
-        return Out(code, caught.out, caught.err)
+        out, err = io.BytesIO(), io.BytesIO()
+        with self.monkeypatch.context() as patch:
+            patch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(data)))
+            patch.setattr(sys, "stdout", _stream(out))
+            patch.setattr(sys, "stderr", _stream(err))
+            code = invoke(list(argv))
+            sys.stdout.flush()
+            sys.stderr.flush()
+            return Out(code, out.getvalue().decode(), err.getvalue().decode())
 
     def run(self, *argv: str, lane: str = "analyze", prompt: str = SAY) -> Out:
         return self("run", "--lane", lane, *argv, prompt)
@@ -91,6 +89,11 @@ class Cli:
             for f in files
             if f.is_file() and not f.name.startswith(".")
         }
+
+
+def _stream(to: io.BytesIO) -> io.TextIOWrapper:
+    """As the console script sets its own up."""
+    return io.TextIOWrapper(to, encoding="utf-8", errors="backslashreplace")
 
 
 def commands(root: click.Command = cli, path: tuple[str, ...] = ()) -> list[tuple[str, ...]]:

@@ -7,7 +7,7 @@ from rig import World
 
 
 @pytest.fixture
-def cli(world: World, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Cli:
+def cli(world: World, monkeypatch: pytest.MonkeyPatch) -> Cli:
     """The command line in this process, with echo pools ``a`` and ``b``."""
     world.echo("a", "b")
-    return Cli(world, monkeypatch, capsys)
+    return Cli(world, monkeypatch)

@@ -206,6 +206,28 @@ def test_explain_shows_one_attempt_of_several(cli: Cli) -> None:
     assert out.code == 1 and name in out.stderr
 
 
+def test_a_replay_knows_nothing_of_what_came_later(cli: Cli) -> None:
+    """Other readings, other settings, a pool that is gone: the same snapshot, the same pick."""
+    meter(cli, "a", five=20, week=10)
+    meter(cli, "b", five=20, week=50)
+    verdicts = [
+        cli.run("--json").json,
+        cli.run("--json", "--hold").json,
+        cli.run("--json", "--strategy", "prefer-order", "--prefer", "echo:b").json,
+        cli.run("--json", "--avoid", "echo:b", "--caller", "echo:a").json,
+        cli.run("--json", "--avoid", "echo").json,
+    ]
+    before = [facts(cli, "explain", v["runId"], key="explain") for v in verdicts]
+    meter(cli, "a", five=99, week=100)
+    cli("strategy", "set", "--strategy", "lowest-latency", "--inflight-penalty", "50")
+    cli("strategy", "set-provider", "echo", "--disabled")
+    after = [facts(cli, "explain", v["runId"], key="explain") for v in verdicts]
+    assert after == before
+    assert all(d["same"] for told in after for d in told["decisions"])
+    picks = [told["decisions"][-1]["replayedPool"] for told in after]
+    assert picks == ["echo:a", "echo:a", "echo:b", "echo:a", None]
+
+
 @pytest.mark.parametrize("name", ["nothing", "../../etc", "%", "'; drop table runs; --"])
 def test_explain_of_what_is_not_there(cli: Cli, name: str) -> None:
     out = cli("explain", name)
