@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import gc
 import os
 from pathlib import Path
 from typing import Any
@@ -77,6 +79,26 @@ def test_two_fleets_on_two_homes_in_one_program(machine: Machine, tmp_path: Path
 
     results = asyncio.run(main())
     assert [r.account for r in results] == ["echo:a"] * 3 + ["echo:z"] * 3
+
+
+def test_fleets_that_are_gone_keep_nothing_open(machine: Machine) -> None:
+    machine.account("a")
+    assert Fleet().run_sync(ask()).ok
+    gc.collect()
+    before = open_files(machine.world.bull)
+    for _ in range(5):
+        assert Fleet().run_sync(ask()).ok
+        Fleet().route_sync(ask())
+    gc.collect()
+    assert open_files(machine.world.bull) == before == []
+
+
+def open_files(folder: Path) -> list[str]:
+    found = []
+    for link in Path("/proc/self/fd").iterdir():
+        with contextlib.suppress(OSError):
+            found.append(str(link.readlink()))
+    return [path for path in found if path.startswith(str(folder))]
 
 
 def test_a_fleet_that_lives_long_sees_what_changes(machine: Machine) -> None:

@@ -138,6 +138,18 @@ def test_a_forked_child_opens_the_file_for_itself(tmp_path: Path) -> None:
     assert child.communicate()[0] == "2\n"
 
 
+def test_a_forked_child_that_closes_it_closes_its_own(tmp_path: Path) -> None:
+    code = (
+        "import os, sys; from storekit import *; s = store_at(Path(sys.argv[1]));"
+        "s.set_value('n', 1); kept = s.db._connection; pid = os.fork();\n"
+        "if pid == 0: s.close(); kept.execute('select 1'); os._exit(7)\n"
+        "code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]);"
+        "s.set_value('n', 3); print(code, s.get_value('n'))"
+    )
+    child = python(code, str(tmp_path), cwd=Path(__file__).parent)
+    assert child.communicate()[0] == "7 3\n"
+
+
 def test_a_process_that_dies_in_a_transaction_leaves_nothing_behind(tmp_path: Path) -> None:
     code = (
         "import os, sys; from storekit import *; s = store_at(Path(sys.argv[1]));"

@@ -6,6 +6,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+import weakref
 from collections.abc import AsyncGenerator, Iterable, Sequence
 
 import msgspec
@@ -52,6 +53,7 @@ class Fleet:
         routing_policy(self.policy)
         self._home = Home.open(None if home is None else os.fspath(home), os.environ)
         self._store = Store(self._home)
+        weakref.finalize(self, self._store.close)
         # What a worker calls itself must find the same home.
         self._env = None if home is None else {"BULLSWARM_HOME": str(self._home.path)}
         everything = self._open(None)

@@ -83,7 +83,8 @@ class Database:
                 self._depth = depth
 
     def close(self) -> None:
-        """Close the connection; the next use opens it again."""
+        """Close the connection; the next use opens it again. A fork's parent keeps its own."""
+        self._after_fork()
         with self._lock:
             if self._connection is not None:
                 self._connection.close()
