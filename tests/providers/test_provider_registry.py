@@ -126,6 +126,13 @@ def test_a_broken_provider_is_reported_and_stops_nobody(case: str, tmp_path: Pat
     assert len(registry.faults()) == 1
 
 
+def test_a_broken_provider_is_called_broken_unless_it_is_off(tmp_path: Path) -> None:
+    write(tmp_path / "providers" / "mine" / "connector.json", "{")
+    for settings, state in (({}, "broken"), ({"mine": {"enabled": False}}, "off")):
+        registry = load(person(tmp_path), settings, home=tmp_path / "providers")
+        assert {row.name: row.state for row in registry.listing()}["mine"] == state
+
+
 def test_a_setting_for_nobody_is_reported(tmp_path: Path) -> None:
     registry = load(person(tmp_path), {"claud": {"enabled": True}})
     assert [(f.provider, "no such provider" in f.message) for f in registry.faults()] == [
