@@ -1,4 +1,4 @@
-"""Deliverables, evidence and reviews through the real kernel: what counts as proof, and what not."""
+"""Deliverables, evidence and reviews through the real kernel: what counts as proof."""
 
 from __future__ import annotations
 

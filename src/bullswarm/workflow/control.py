@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import difflib
 import os
 import secrets
@@ -26,12 +27,15 @@ from bullswarm.workflow.faults import Fault, near
 from bullswarm.workflow.folder import Meta, Reply, RunFolder
 from bullswarm.workflow.host import BUSY, is_carried
 from bullswarm.workflow.program import Program
-from bullswarm.workflow.state import RunState
+from bullswarm.workflow.state import ENDED, RunState
 from bullswarm.workflow.workspace import Leftover, Workspaces
 
 START_S = 60.0
 REPLY_S = 20.0
+LEAVE_S = 10.0
 STEP_S = 0.05
+FULL_BYTES = 1 << 20
+"""With less than this left nothing can be written down any more."""
 
 
 def create(app: App, program: Program, *, cwd: str, on_limit: str | None = None) -> Meta:
@@ -47,18 +51,22 @@ def create(app: App, program: Program, *, cwd: str, on_limit: str | None = None)
         run_id=run_id, cwd=os.path.realpath(cwd), limits_mode=mode, created_at=now, purpose=purpose
     )
     folder = RunFolder(app.home.workflows / run_id)
-    folder.create(meta, program)
-    app.store.put_run(
-        RunRecord(
-            run_id=run_id,
-            short_id=short_id(run_id),
-            started_at=now,
-            kind="workflow",
-            cwd=meta.cwd,
-            purpose=purpose,
-            folder=str(folder.path),
-        )
+    record = RunRecord(
+        run_id=run_id,
+        short_id=short_id(run_id),
+        started_at=now,
+        kind="workflow",
+        cwd=meta.cwd,
+        purpose=purpose,
+        folder=str(folder.path),
     )
+    try:
+        folder.create(meta, program)
+        app.store.put_run(record)
+    except (BullswarmError, OSError):
+        # A disk that is full: half a run must not be left behind.
+        shutil.rmtree(folder.path, ignore_errors=True)
+        raise
     return meta
 
 
@@ -154,7 +162,10 @@ def last_words(folder: RunFolder) -> str:
             continue
         if lines:
             return lines[-1]
-    return f"see {folder.log}"
+    with contextlib.suppress(OSError):
+        if shutil.disk_usage(folder.path).free < FULL_BYTES:
+            return f"the disk that holds {folder.path} is full"
+    return "its process was killed, or the machine went down"
 
 
 def tell(
@@ -182,18 +193,36 @@ def tell(
     return None
 
 
-def delete(app: App, folder: RunFolder) -> None:
-    """Remove a run that nobody carries. Raises ``UsageError`` where it is carried, or where a
-    worktree of it holds work that was not merged."""
+def delete(app: App, folder: RunFolder, *, discard: bool = False) -> None:
+    """Remove a run that nobody carries; with ``discard`` also work that was not merged. Raises
+    ``BullswarmError`` where it is carried, or where a worktree of it holds such work."""
+    run = folder.path.name
+    deadline = time.monotonic() + LEAVE_S
+    while carried(folder) and _is_over(folder) and time.monotonic() < deadline:
+        # It has ended, or is about to; its kernel puts its things away.
+        time.sleep(STEP_S)
     if carried(folder):
-        raise UsageError("the run is still going; 'bullswarm workflow cancel' ends it first")
+        raise BullswarmError(
+            f"the run is still going; end it first: bullswarm workflow cancel {run}"
+        )
     left = leftovers(folder)
+    if left and not discard:
+        names = "; ".join(f"{one.path} ({one.branch}): {one.why}" for one in left)
+        raise BullswarmError(
+            f"it holds work that was not merged: {names}. Merge it, or throw it away: "
+            f"bullswarm workflow delete {run} --discard"
+        )
     if left:
-        names = "; ".join(f"{one.path}: {one.why}" for one in left)
-        raise UsageError(f"it holds work that was not merged, merge or remove it first: {names}")
+        meta = folder.read_meta()
+        Workspaces(folder.worktrees, meta.cwd, meta.run_id).discard()
     if folder.path.is_dir():
         shutil.rmtree(folder.path)
-    app.store.delete_run(folder.path.name)
+    app.store.delete_run(run)
+
+
+def _is_over(folder: RunFolder) -> bool:
+    state = folder.read_state()
+    return state is not None and (state.phase in ENDED or state.phase == "cancelling")
 
 
 def leftovers(folder: RunFolder) -> tuple[Leftover, ...]:

@@ -8,13 +8,15 @@ same state, and goes on from there. Imported by the kernel's own process alone.
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
 import sys
 import threading
+import time
 import traceback
 from collections.abc import Callable
 from datetime import UTC, datetime
-from typing import Any, NoReturn, TypeVar
+from typing import Any, NoReturn, ParamSpec, TypeVar
 
 import msgspec
 from dbos import DBOS, SetWorkflowID
@@ -51,6 +53,7 @@ from bullswarm.workflow.events import (
 from bullswarm.workflow.folder import Reply as Answer
 
 T = TypeVar("T")
+P = ParamSpec("P")
 TOPIC = "events"
 IDLE_S = 24 * 3600.0
 OPENING_S = 5.0
@@ -85,13 +88,38 @@ def _or_crash(work: Callable[[], T]) -> T:
 
 def crash(error: BaseException) -> NoReturn:
     """End this process at once, saying why; the run can be resumed."""
-    why = explain_crash(error)
-    print(f"kernel stopped: {why}", file=sys.stderr)
-    traceback.print_exception(error)
-    with contextlib.suppress(OSError):
-        _carrier().folder.error_file.write_text(why + "\n")
-    sys.stderr.flush()
-    os._exit(70)
+    while "over" in _here:
+        # The run has ended and its engine is being put away; what a child meets there is nothing.
+        time.sleep(1)
+    try:
+        why = explain_crash(error)
+        with contextlib.suppress(OSError):
+            _carrier().folder.error_file.write_text(why + "\n")
+        with contextlib.suppress(OSError):
+            print(f"kernel stopped: {why}", file=sys.stderr)
+            traceback.print_exception(error)
+            sys.stderr.flush()
+    finally:
+        # On a full disk not even that may be possible.
+        os._exit(70)
+
+
+def over() -> None:
+    """The run has ended: from here on nothing is a crash."""
+    _here["over"] = True
+
+
+def _durable(name: str) -> Callable[[Callable[P, T]], Callable[P, T]]:
+    """A DBOS workflow that never ends with an error of ours; see ``_or_crash``."""
+
+    def make(flow: Callable[P, T]) -> Callable[P, T]:
+        @functools.wraps(flow)
+        def whole(*args: P.args, **kwargs: P.kwargs) -> T:
+            return _or_crash(lambda: flow(*args, **kwargs))
+
+        return DBOS.workflow(name=name, max_recovery_attempts=None)(whole)
+
+    return make
 
 
 # the run
@@ -111,7 +139,7 @@ class Asks:
         return f"{work}#{self._generation}.{n}"
 
 
-@DBOS.workflow(name="run", max_recovery_attempts=None)
+@_durable("run")
 def run_flow(run_id: str, generation: int) -> str:
     state, commands = _opened(generation)
     n = DBOS.run_step({"name": "events"}, lambda: _or_crash(_carrier().folder.events_written))
@@ -250,7 +278,7 @@ def _finished() -> None:
 # the children
 
 
-@DBOS.workflow(name="attempt", max_recovery_attempts=None)
+@_durable("attempt")
 def attempt_flow(parent: str, ask: str, text: str) -> None:
     command = msgspec.json.decode(text, type=StartAttempt)
     name, step = command.attempt_id, command.step
@@ -311,7 +339,7 @@ def _work(text: str, carried: str) -> dict[str, str]:
     return {"at": _now(), "outcome": msgspec.json.encode(outcome).decode()}
 
 
-@DBOS.workflow(name="evidence", max_recovery_attempts=None)
+@_durable("evidence")
 def evidence_flow(parent: str, ask: str, text: str) -> None:
     command = msgspec.json.decode(text, type=RunEvidence)
     ran = DBOS.run_step({"name": "evidence"}, _evidence, text)
@@ -334,7 +362,7 @@ def _ran(ask: str, command: RunEvidence, ran: dict[str, str]) -> EvidenceRan:
     )
 
 
-@DBOS.workflow(name="merge", max_recovery_attempts=None)
+@_durable("merge")
 def merge_flow(parent: str, ask: str, text: str) -> None:
     command = msgspec.json.decode(text, type=Merge)
     done = DBOS.run_step({"name": "merge"}, _merge, command.step, command.deliverables)

@@ -26,7 +26,7 @@ from bullswarm.store import RunRecord, me
 from bullswarm.workflow import state as states
 from bullswarm.workflow.carry import Carrier
 from bullswarm.workflow.database import database_url
-from bullswarm.workflow.events import Event, encode_event
+from bullswarm.workflow.events import CancelRequested, Event, encode_event
 from bullswarm.workflow.folder import RunFolder
 
 BUSY = 3
@@ -161,6 +161,7 @@ def _engine(carrier: Carrier, generation: int) -> str:
 
     threading.Thread(target=wait, daemon=True).start()
     sent: set[str] = set()
+    asked = 0
     carrier.folder.up_file.write_text(f"{os.getpid()}\n")
     Line(carrier, lambda event: _send(flow_id, event)).watch()
     while not done.is_set():
@@ -168,7 +169,9 @@ def _engine(carrier: Carrier, generation: int) -> str:
             # The workers go on; the next process finds them.
             os._exit(0)
         _deliver(carrier, flow_id, sent)
+        asked = _pass_on_cancel(carrier, flow_id, asked)
         time.sleep(MAIL_S)
+    flows.over()
     (carrier.folder.path / f"finished-{generation}").touch(mode=0o600)
     DBOS.destroy()
     return phases[0]
@@ -181,6 +184,16 @@ def _deliver(carrier: Carrier, flow_id: str, sent: set[str]) -> None:
         if event.id not in sent:
             _send(flow_id, event)
             sent.add(event.id)
+
+
+def _pass_on_cancel(carrier: Carrier, flow_id: str, asked: int) -> int:
+    """``bullswarm cancel RUN`` ends the run as ``workflow cancel`` does."""
+    run_id = carrier.meta.run_id
+    level = carrier.app.store.cancel_level(run_id)
+    if level > asked:
+        event_id = f"cancel {level}"
+        _send(flow_id, CancelRequested(id=event_id, at=carrier.app.now(), level=level))
+    return max(level, asked)
 
 
 def _send(flow_id: str, event: Event) -> None:

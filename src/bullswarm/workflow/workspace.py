@@ -145,6 +145,12 @@ class Workspaces:
         left = [self.drop(tree.name) for tree in sorted(self._root.iterdir()) if tree.is_dir()]
         return tuple(one for one in left if one is not None)
 
+    def discard(self) -> None:
+        """Remove every worktree and branch of the run with all that is in them."""
+        for tree in sorted(self._root.iterdir()) if self._root.is_dir() else ():
+            _git(self._top(), "worktree", "remove", "--force", "--force", str(tree), check=False)
+            _git(self._top(), "branch", "-q", "-D", self.branch(tree.name), check=False)
+
     def _unsaved(self, tree: Path, branch: str) -> str | None:
         status = _git(str(tree), "status", "--porcelain", "--untracked-files=all", check=False)
         if status.returncode or status.stdout.strip():

@@ -39,7 +39,11 @@ def resume(ctx: click.Context, run: str, json: bool) -> int:
     folder.check()
     state = folder.read_state()
     if state is not None and state.phase in ENDED and not any(folder.mail()):
-        text = f"the run has ended ({state.phase}); 'step rerun' or 'plan revise' opens it again"
+        text = (
+            "the run was cancelled, and that is final"
+            if state.phase == "cancelled"
+            else f"the run has ended ({state.phase}); 'step rerun' or 'plan revise' opens it again"
+        )
         if json:
             print_json({"ok": False, "why": text})
         else:
@@ -125,14 +129,16 @@ def accept(ctx: click.Context, run: str, target: str, reason: str, json: bool) -
 
 @click.command()
 @click.argument("run")
+@click.option("--discard", is_flag=True, help="Also work that was not merged, for good.")
 @as_json
 @click.pass_context
-def delete(ctx: click.Context, run: str, json: bool) -> int:
-    """Remove a run that is over, with its files. Work that was not merged is never removed."""
+def delete(ctx: click.Context, run: str, discard: bool, json: bool) -> int:
+    """Remove a run that is over, with its files. Work that was not merged stays unless --discard
+    is given."""
     from bullswarm.workflow import control
 
     app, folder = find_run(ctx, run)
-    control.delete(app, folder)
+    control.delete(app, folder, discard=discard)
     if json:
         print_json({"deleted": folder.path.name})
     else:

@@ -42,6 +42,7 @@ def watch(
     """Follow a run. Ctrl-C stops watching, not the run. Exit 0: it completed (or the event came);
     1: it ended otherwise, needs you, or the time was up. --json prints one document a line."""
     app, folder = find_run(ctx, run)
+    folder.check()
     return follow(
         app,
         folder,
@@ -94,6 +95,7 @@ def follow(
         else:
             quiet_since = quiet_since or time.monotonic()
             if time.monotonic() - quiet_since > 3.0:
+                folder.check()
                 note(
                     f"nobody carries this run ({control.last_words(folder)}); "
                     f"'bullswarm workflow resume {folder.path.name[-6:]}' goes on"
