@@ -15,6 +15,7 @@ from fleetkit import SAY, Machine, Own, ask
 
 from bullswarm import Adapter, Fleet, NoAccount, Policy, Quota, RunResult, RunTask, UsageError
 from bullswarm.fleet import ProviderAdapter
+from bullswarm.routing.types import Window
 
 
 class Quiet(Own):
@@ -31,6 +32,16 @@ class Quiet(Own):
             return None
         if self.how == "naive":
             return Quota(windows=Own().quota("x").windows, observed_at=datetime(2026, 1, 1))  # type: ignore[union-attr]
+        if self.how == "no quota":
+            return {"used": 3}  # type: ignore[return-value]
+        if self.how == "naive reset":
+            return Quota(
+                windows=(
+                    Window(
+                        kind="weekly", minutes=10080, used_pct=3, resets_at=datetime(2100, 1, 1)
+                    ),
+                )
+            )
         return Quota()
 
 
@@ -77,7 +88,7 @@ def test_it_is_routed_by_the_same_rules(
     assert made.adapter.name == picked.partition(":")[0]
 
 
-@pytest.mark.parametrize("how", ["raises", "none", "empty", "naive"])
+@pytest.mark.parametrize("how", ["raises", "none", "empty", "naive", "no quota", "naive reset"])
 def test_a_quota_that_is_not_known_stops_nobody(machine: Machine, how: str) -> None:
     a = machine.account("a", 50, 50)
     quiet = Quiet(how)
@@ -107,6 +118,19 @@ def test_models_and_accounts_that_raise_stop_nobody(machine: Machine) -> None:
     assert fleet.run_sync(ask(), Policy(prefer=["away"])).account == a
     with pytest.raises(NoAccount, match=r"accounts\(\) failed: OSError: not logged in"):
         Fleet([Away("away")]).route_sync(ask())
+
+    class One(Own):
+        def accounts(self) -> Any:
+            return "one"
+
+    with pytest.raises(NoAccount, match=r"accounts\(\) must be a list of names, not 'one'"):
+        Fleet([One("one")]).route_sync(ask())
+
+    class Texts(Own):
+        def available_models(self, account: str) -> Any:
+            return ["small", "large"]
+
+    assert Fleet([Texts("texts")]).run_sync(ask(), Policy(strategy="lowest-latency")).ok
 
 
 def test_what_it_says_of_a_limit_benches_it(machine: Machine) -> None:
@@ -255,12 +279,37 @@ def test_adapters_of_another_fleet_serve_this_ones_home(machine: Machine) -> Non
         (["echo", "echo"], "two of them are named 'echo'"),
         ([Own(), Own()], "two of them are named 'own'"),
         ([object()], "object is no adapter; it needs a name, accounts(), quota()"),
+        ([Own("")], "Own is no adapter; it needs a name"),
+        ([Own], "adapters: Own is a class; give Own()"),
     ],
 )
 def test_adapters_that_are_none(machine: Machine, adapters: list[Any], said: str) -> None:
     with pytest.raises(UsageError) as error:
         Fleet(adapters)
     assert said in str(error.value)
+
+
+def test_its_capabilities_and_cost(machine: Machine) -> None:
+    machine.account("a")
+    able, cheap = Own("able", used=None), Own("cheap", used=None)
+    able.capabilities = ("web",)  # type: ignore[attr-defined]
+    cheap.cost_rank = 0.5  # type: ignore[attr-defined]
+    fleet = Fleet([able, cheap])
+    assert fleet.run_sync(ask()).account == "cheap"
+    assert fleet.run_sync(ask(capabilities=("web",))).account == "able"
+    with pytest.raises(NoAccount, match="lacks images"):
+        fleet.route_sync(ask(capabilities=("images",)))
+
+
+def test_a_model_that_is_not_in_the_list_but_configured_runs(machine: Machine) -> None:
+    a = machine.account("a")
+    done = machine.world.bullswarm("strategy", "set-subscription", a, "--model", "echo-next")
+    assert done.code == 0, done.stderr
+    decision = Fleet().route_sync(ask())
+    assert decision.model == "echo-next"
+    result = asyncio.run(decision.adapter.run(ask()))
+    assert result.ok and result.verdict is not None and result.verdict.pick is not None
+    assert "echo-next" in result.verdict.pick.command
 
 
 def test_two_adapters_with_one_account(machine: Machine) -> None:

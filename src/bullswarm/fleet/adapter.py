@@ -25,7 +25,7 @@ class Quota(msgspec.Struct, frozen=True, kw_only=True):
     ) -> Window:
         """One window, known by its length in ``minutes`` (300: five hours, 10080: a week).
         ``used_pct`` is 0..100, None where unknown; ``resets_at`` is aware. Raises ``ValueError``
-        for a length that no window has, and for a time without a zone."""
+        for a length that is no positive number, and for a time without a zone."""
         from bullswarm.meters import window_from
 
         if resets_at is not None and resets_at.tzinfo is None:
@@ -39,7 +39,9 @@ class Adapter(Protocol):
     be inherited.
 
     What goes wrong in one of them never stops the fleet: an account whose ``quota`` raises has an
-    unknown quota, an exception of ``run`` is a failed run.
+    unknown quota, an exception of ``run`` is a failed run. Two attributes are optional:
+    ``capabilities``, the words that a task's ``capabilities`` may ask for, and ``cost_rank`` (1.0),
+    where lower is cheaper and breaks ties.
     """
 
     @property

@@ -13,7 +13,8 @@ from typing import Any
 
 from bullswarm.dispatch.types import Event
 from bullswarm.errors import UsageError
-from bullswarm.fleet.adapter import Adapter
+from bullswarm.fleet.adapter import Adapter, Quota
+from bullswarm.fleet.checks import names
 from bullswarm.meters.errors import MeterError
 from bullswarm.providers.types import Account, Ask, CommandLine, Connector, Provider
 from bullswarm.routing.types import Model, Reading
@@ -72,7 +73,8 @@ class OwnProvider:
     def accounts(self, env: Mapping[str, str], settings: Mapping[str, Any]) -> tuple[Account, ...]:
         name = self.adapter.name
         try:
-            return tuple(Account(pool=pool, provider=name) for pool in self.adapter.accounts())
+            pools = names("accounts()", self.adapter.accounts())
+            return tuple(Account(pool=pool, provider=name) for pool in pools)
         except Exception as error:
             why = f"accounts() failed: {type(error).__name__}: {error}"
             return (Account(pool=name, provider=name, unavailable=why),)
@@ -90,18 +92,28 @@ class OwnProvider:
             # Asked again at the next pick: only the adapter knows what its answer costs.
             why = f"quota() failed: {type(error).__name__}: {error}"
             raise MeterError(why, kind="missing") from error
-        if quota is None or not quota.windows:
+        if quota is None:
+            return None
+        if not isinstance(quota, Quota):
+            what = type(quota).__name__
+            raise MeterError(f"quota() must give a Quota or None, not {what}", kind="missing")
+        if not quota.windows:
             return None
         seen = quota.observed_at or now
-        if seen.tzinfo is None:
-            raise MeterError("quota(): observed_at needs a time zone", kind="missing")
+        if any(t is not None and t.tzinfo is None for t in (seen, *_resets(quota))):
+            raise MeterError("quota(): its times need a time zone", kind="missing")
         return Reading(
             pool=account.pool, source="live", observed_at=min(seen, now), windows=quota.windows
         )
 
     def models(self, account: Account) -> tuple[Model, ...]:
         try:
-            return tuple(self.adapter.available_models(account.pool))
+            listed = tuple(self.adapter.available_models(account.pool))
         except Exception:
             # No list is no reason to lose the account: any model's name is passed on.
             return ()
+        return tuple(model for model in listed if isinstance(model, Model))
+
+
+def _resets(quota: Quota) -> list[datetime | None]:
+    return [window.resets_at for window in quota.windows]

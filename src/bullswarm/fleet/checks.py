@@ -25,9 +25,9 @@ def routing_policy(policy: Policy) -> routing.Policy:
         raise UsageError(f"quota_ceiling must be a percentage from 0 to 100, not {ceiling!r}")
     return routing.Policy(
         strategy=policy.strategy,
-        prefer=_names("prefer", policy.prefer),
+        prefer=names("prefer", policy.prefer),
         quota_ceiling=float(ceiling),
-        domains={d: _names(f"domains.{d}", names) for d, names in policy.domains.items()},
+        domains={d: names(f"domains.{d}", listed) for d, listed in policy.domains.items()},
         latency=policy.latency,
     )
 
@@ -46,7 +46,7 @@ def task_of(task: RunTask | str) -> RunTask:
     if task.timeout_s is not None and not task.timeout_s > 0:
         raise UsageError(f"timeout_s must be more than 0 seconds, not {task.timeout_s}")
     for field in ("capabilities", "deliverables"):
-        _names(field, getattr(task, field))
+        names(field, getattr(task, field))
     if task.policy is not None:
         routing_policy(task.policy)
     return task
@@ -64,10 +64,11 @@ def one_vendor(task: RunTask, vendors: Iterable[str]) -> None:
     )
 
 
-def _names(field: str, names: object) -> tuple[str, ...]:
-    if isinstance(names, str) or not isinstance(names, Iterable):
-        raise UsageError(f"{field} must be a list of names, not {names!r}")
-    listed = tuple(names)
+def names(field: str, given: object) -> tuple[str, ...]:
+    """A list of names. Raises ``UsageError`` for anything else, a single text included."""
+    if isinstance(given, str) or not isinstance(given, Iterable):
+        raise UsageError(f"{field} must be a list of names, not {given!r}")
+    listed = tuple(given)
     for name in listed:
         if not isinstance(name, str):
             raise UsageError(f"{field} must be a list of names, not of {name!r}")

@@ -50,6 +50,7 @@ class Fleet:
         policy: Policy | None = None,
     ) -> None:
         self.policy = policy or Policy()
+        """The policy of calls that give none."""
         routing_policy(self.policy)
         self._home = Home.open(None if home is None else os.fspath(home), os.environ)
         self._store = Store(self._home)
@@ -226,7 +227,9 @@ class Fleet:
         if isinstance(one, ProviderAdapter):
             one = one.name  # another fleet's: its home may be another one
         if not isinstance(one, str):
-            if not isinstance(one, Adapter):
+            if isinstance(one, type):
+                raise UsageError(f"adapters: {one.__name__} is a class; give {one.__name__}()")
+            if not isinstance(one, Adapter) or not isinstance(one.name, str) or not one.name:
                 raise UsageError(
                     f"adapters: {type(one).__name__} is no adapter; it needs a name, accounts(), "
                     "quota(), available_models() and run()"
@@ -272,8 +275,11 @@ class Routed:
     async def run(self, task: RunTask | str) -> RunResult:
         """Run ``task`` there, as ``Fleet.run`` does with the account pinned."""
         checked = task_of(task)
+        listed = {model.name for model in self.inner.available_models(self._account)}
+        # One that is not in the list is what the account runs by itself: it takes no such word.
+        model = self._model if self._model in listed else None
         pinned = msgspec.structs.replace(
-            checked, account=self._account, model=checked.model or self._model
+            checked, account=self._account, model=checked.model or model
         )
         return await self._fleet.run(pinned)
 
