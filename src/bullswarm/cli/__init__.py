@@ -36,6 +36,10 @@ VERBS: dict[str, tuple[str, str]] = {
         "bullswarm.cli.provider:provider",
         "List, validate, scaffold and probe providers.",
     ),
+    "simulate": (
+        "bullswarm.cli.simulate:simulate",
+        "Compare policies on a simulated fleet, or on your own history.",
+    ),
     "demo": ("bullswarm.cli.demo:demo", "See a routed, judged run without any CLI or login."),
 }
 

@@ -44,6 +44,13 @@ def read_pools(app: App, fresh: bool | Collection[str] = False) -> tuple[Pool, .
     )
 
 
+def known_pools(app: App) -> tuple[Pool, ...]:
+    """Every pool as it is configured, without a reading: no meter is asked."""
+    return tuple(
+        _pool(app, provider, account, {}, [], {}) for provider, account in app.accounts.values()
+    )
+
+
 def take_snapshot(app: App, pools: tuple[Pool, ...]) -> Snapshot:
     """The snapshot at this instant; call it inside ``store.exclusive()`` where a pick follows."""
     now = app.now()

@@ -217,7 +217,8 @@ class _Program:
         lp.a_matrix_.start_ = starts
         lp.a_matrix_.index_ = index
         lp.a_matrix_.value_ = value
-        make: Any = highspy.Highs
+        # What it derives from has all that is needed here; its own start prints a banner.
+        make: Any = highspy.Highs.__base__
         highs: Any = make()
         highs.setOptionValue("output_flag", False)
         # One thread: seeds run side by side already.

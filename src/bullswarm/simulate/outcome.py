@@ -7,9 +7,6 @@ import msgspec
 from bullswarm.simulate.states import Sample
 from bullswarm.simulate.types import PoolSpec, Scenario
 
-THIN = 12
-"""Every so many samples are kept for a picture: an hour apart with readings of five minutes."""
-
 
 class Outcome(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """One scenario under one policy.
@@ -79,7 +76,7 @@ class Tally:
         self._pay(spec, minutes)
         self._minutes[spec.name] += minutes
 
-    def lost(self, spec: PoolSpec, now: float, minutes: float, *, limit: bool) -> None:
+    def lost(self, spec: PoolSpec, minutes: float, *, limit: bool) -> None:
         """An attempt was lost to a limit, or to a dead login."""
         if limit:
             self._limits += 1

@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 import msgspec
 
+from bullswarm.simulate.history import RECORDED, History
 from bullswarm.simulate.optimum import bound
 from bullswarm.simulate.outcome import Outcome
 from bullswarm.simulate.policies import HOLD, check
@@ -30,10 +31,11 @@ class Figures(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """One policy over all seeds.
 
     ``harvested_pct`` is the mean over the seeds of completed work as a share (percent) of the
-    bound, ``harvested_pct_min`` that of the worst seed; None without a bound. ``lost_per100`` is
-    attempts lost to limits for each 100 tasks. ``wasted_pct`` is the share of all quota spent that
-    went into lost attempts. ``wait_*_minutes`` run from a task's arrival to the start of the
-    attempt that completed it, or to the end where none did. ``cost`` is a mean a seed, in the
+    bound, ``harvested_pct_min`` that of the worst seed; None without a bound, or of nothing.
+    ``lost_per100`` is attempts lost to limits for each 100 tasks. ``wasted_pct`` is the share of
+    all quota spent that went into lost attempts. ``wait_*_minutes`` run from a task's arrival to
+    the start of the attempt that completed it, or to the end where none did. ``admission`` is
+    "hold", "off", or "recorded" for what happened. ``cost`` is a mean a seed, in the
     unit of the prices; None where a price is unknown.
     """
 
@@ -56,7 +58,8 @@ class Figures(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 class Report(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """A fleet under several policies. ``bound`` is the mean optimum in value points."""
+    """A fleet under several policies. ``bound`` is the mean optimum in value points. From records,
+    ``recorded`` is what happened and ``unknown`` says what they can't tell."""
 
     fleet: str
     about: str
@@ -64,6 +67,8 @@ class Report(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     seeds: tuple[int, ...]
     bound: float | None
     policies: tuple[Figures, ...]
+    recorded: Figures | None = None
+    unknown: tuple[str, ...] = ()
 
 
 class Cell(NamedTuple):
@@ -89,7 +94,7 @@ def compute(cell: Cell) -> float | Outcome:
 
 
 def compare(
-    scenario: FleetSpec | Scenario,
+    scenario: FleetSpec | Scenario | History,
     policies: Sequence[str],
     seeds: Sequence[int] = (1,),
     *,
@@ -98,7 +103,7 @@ def compare(
     processes: int | None = None,
     on_done: OnDone | None = None,
 ) -> Report:
-    """Run every policy on every seed of a fleet, or on one scenario as it is.
+    """Run every policy on every seed of a fleet, or on one scenario or history as it is.
 
     ``stagger`` adds each policy once more with staggered weeks. ``processes`` None means one a
     core. Raises ``UsageError`` for an unknown policy and ``BullswarmError`` where the bound can't
@@ -106,6 +111,9 @@ def compare(
     """
     for name in policies:
         check(name)
+    history = None
+    if isinstance(scenario, History):
+        history, scenario = scenario, scenario.scenario
     if isinstance(scenario, Scenario):
         seeds = (scenario.seed,)
     rows = [(name, late) for name in policies for late in ((False, True) if stagger else (False,))]
@@ -134,6 +142,8 @@ def compare(
             figures(name, late, [outcomes[name, late][seed] for seed in seeds], bounds)
             for name, late in rows
         ),
+        recorded=figures(RECORDED, False, [history.recorded], bounds) if history else None,
+        unknown=history.unknown if history else (),
     )
 
 
@@ -146,15 +156,13 @@ def figures(
     harvested = sum(o.harvested for o in outcomes)
     wasted = sum(o.wasted for o in outcomes)
     shares = [
-        100.0 * o.harvested / bounds[o.seed] if bounds[o.seed] > 0.0 else 100.0
-        for o in outcomes
-        if o.seed in bounds
+        100.0 * o.harvested / bounds[o.seed] for o in outcomes if bounds.get(o.seed, 0.0) > 0.0
     ]
     waits = sorted(wait for o in outcomes for wait in o.waits)
     costs = [o.cost for o in outcomes if o.cost is not None]
     return Figures(
         policy=policy.removesuffix(HOLD),
-        admission="hold" if policy.endswith(HOLD) else "off",
+        admission=_admission(policy),
         staggered=late,
         harvested=harvested / len(outcomes),
         harvested_pct=sum(shares) / len(shares) if shares else None,
@@ -173,6 +181,12 @@ def figures(
             for pool in outcomes[0].minutes
         },
     )
+
+
+def _admission(policy: str) -> str:
+    if policy == RECORDED:
+        return RECORDED
+    return "hold" if policy.endswith(HOLD) else "off"
 
 
 def quantile(ordered: Sequence[float], share: float) -> float:

@@ -18,9 +18,10 @@ Sample = tuple[tuple[str, float, float | None], ...]
 
 
 class Attempt:
-    """One agent on a pool. ``minutes`` is how long it takes there if nothing stops it."""
+    """One agent on a pool. ``minutes`` is how long it takes there if nothing stops it; ``refused``
+    ("auth", "limit") says that it was turned away at its start, and is about to be told so."""
 
-    __slots__ = ("alive", "minutes", "pool", "start", "task", "work")
+    __slots__ = ("alive", "minutes", "pool", "refused", "start", "task", "work")
 
     def __init__(self, task: int, pool: PoolState, start: float, minutes: float, work: Work):
         self.task = task
@@ -29,6 +30,7 @@ class Attempt:
         self.minutes = minutes
         self.work = work
         self.alive = True
+        self.refused: str | None = None
 
 
 class PoolState:

@@ -38,8 +38,9 @@ class PoolSpec(Section, frozen=True, kw_only=True):
     simulation with ``used`` percent of it gone. ``meter`` False: nobody can read its use.
     ``names_reset`` False: its limit notice names no reset. ``speed`` multiplies how long work takes
     here (2 is half as fast). ``value`` is the worth of one whole pacing window: None counts the
-    work that fits in. ``price`` is what one pacing window costs; ``cost_per_minute`` that of an
-    account without one; None is unknown. ``latency`` is the class of its model.
+    work that fits in; ``minute_value`` is that of a worker-minute, and takes its place. ``price``
+    is what one pacing window costs; ``cost_per_minute`` that of an account without one; None is
+    unknown. ``latency`` is the class of its model.
     """
 
     name: Annotated[str, Meta(min_length=1, max_length=100)]
@@ -54,6 +55,7 @@ class PoolSpec(Section, frozen=True, kw_only=True):
     lanes: tuple[Literal["analyze", "build", "chore"], ...] = LANES
     speed: Positive = 1.0
     value: NotNegative | None = None
+    minute_value: NotNegative | None = None
     price: NotNegative | None = None
     cost_per_minute: NotNegative | None = None
     cost_rank: float = 1.0
@@ -67,6 +69,8 @@ class PoolSpec(Section, frozen=True, kw_only=True):
     @property
     def value_per_minute(self) -> float:
         """The worth of a worker-minute here: 0 where no window is there to be harvested."""
+        if self.minute_value is not None:
+            return self.minute_value
         capacity = self.pacing_capacity
         if capacity is None:
             return 0.0

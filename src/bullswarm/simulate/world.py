@@ -248,10 +248,12 @@ class _World:
         state.rates.put(work)
         spent = account.full_until() is not None
         account.use()
-        if state.outages or spent:
-            self._push(self.now + min(DIES_AFTER, minutes), END, attempt)
-        else:
-            self._push(self.now + minutes, END, attempt)
+        if state.outages:
+            attempt.refused = "auth"
+        elif spent:
+            attempt.refused = "limit"
+        lasts = min(DIES_AFTER, minutes) if attempt.refused else minutes
+        self._push(self.now + lasts, END, attempt)
         self._turn_later(state)
         self.chooser.placed()
 
@@ -281,12 +283,16 @@ class _World:
 
     def _finish(self, attempt: Attempt) -> None:
         state = attempt.pool
-        if state.outages:
+        state.account.advance(self.now)
+        if state.outages or attempt.refused == "auth":
             self._auth_failure(attempt)
             return
-        state.account.advance(self.now)
-        if state.account.full_until() is not None and self.now < attempt.start + attempt.minutes:
-            self._hit_limit(state)
+        if attempt.refused == "limit":
+            if state.account.full_until() is not None:
+                self._hit_limit(state)
+            else:
+                # The window that refused it began anew meanwhile: only this attempt is over.
+                self._cut_off(attempt)
             return
         minutes = self._leave(attempt)
         state.health.add(self.now, True, False, minutes)
@@ -297,7 +303,7 @@ class _World:
         state = attempt.pool
         minutes = self._leave(attempt)
         state.health.add(self.now, False, True, minutes)
-        self.tally.lost(state.spec, self.now, minutes, limit=False)
+        self.tally.lost(state.spec, minutes, limit=False)
         self._bench(state, Notice(kind="auth", text="authentication_error", source="event"))
         self._stand_in_line(attempt.task)
 
@@ -307,13 +313,7 @@ class _World:
         kind = state.account.full_kind()
         late = state.late_sample(self.scenario.fleet.meter.late)
         for attempt in list(state.inflight.values()):
-            minutes = self._leave(attempt)
-            state.health.add(self.now, False, False, minutes)
-            self.tally.lost(state.spec, self.now, minutes, limit=True)
-            self._ran[attempt.task] = max(minutes, self._ran.get(attempt.task, 0.0))
-            if self.trace is not None:
-                self.trace.lost.append((self.now, state.spec.name))
-            self._stand_in_line(attempt.task)
+            self._cut_off(attempt)
         if state.spec.meter:
             # The meter is read again at once, and is as late as ever.
             state.read(late, self.now)
@@ -321,6 +321,17 @@ class _World:
         text = "You've hit your usage limit"
         notice = Notice(kind="quota", text=text, source="event", resets_at=named, window=kind)
         self._bench(state, notice)
+
+    def _cut_off(self, attempt: Attempt) -> None:
+        """One attempt was lost to a limit; its work stands in line again."""
+        state, task = attempt.pool, attempt.task
+        minutes = self._leave(attempt)
+        state.health.add(self.now, False, False, minutes)
+        self.tally.lost(state.spec, minutes, limit=True)
+        self._ran[task] = max(minutes, self._ran.get(task, 0.0))
+        if self.trace is not None:
+            self.trace.lost.append((self.now, state.spec.name))
+        self._stand_in_line(task)
 
     def _bench(self, state: PoolState, notice: Notice) -> None:
         now = self.clock.time(self.now)

@@ -10,7 +10,7 @@ from bullswarm.errors import BullswarmError, UsageError
 from bullswarm.routing.types import Durations, Health, Work
 from bullswarm.store.base import Part, utcnow
 from bullswarm.store.db import Database, stamp
-from bullswarm.store.ended import Ended
+from bullswarm.store.ended import Ended, EndedWork
 from bullswarm.store.process import alive
 from bullswarm.store.records import short_id
 
@@ -165,6 +165,11 @@ class Agents(Part):
             if a.state in INFLIGHT and a.pool is not None
         )
         return inflight + self._ended.since(since)
+
+    def outcomes(self, since: datetime | None = None) -> tuple[EndedWork, ...]:
+        """Attempts that ended at or after ``since`` with what came of them, by their start; None
+        means all that is kept."""
+        return self._ended.outcomes(since)
 
     def durations(self, limit: int = 200) -> tuple[Durations, ...]:
         """Minutes of work that ran its whole course, by pool and lane: the newest ``limit`` each,

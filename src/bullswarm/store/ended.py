@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from datetime import datetime
 
+import msgspec
+
 from bullswarm.routing.types import Durations, Health, Work
 from bullswarm.store.base import Part
 from bullswarm.store.db import moment, stamp
@@ -17,6 +19,16 @@ FULL_LENGTH = ("not-produced", "schema")
 """Failures of work that ran its whole course, so its duration is as good as a success's."""
 
 _UNTRIED = ("cancelled", "depth", "unavailable", "lost")
+
+
+class EndedWork(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """One attempt that is over, with its outcome. ``ok`` None is unknown; ``wall_s`` is seconds."""
+
+    work: Work
+    run_id: str
+    ok: bool | None
+    failure_kind: str | None
+    wall_s: float
 
 
 class Ended(Part):
@@ -92,6 +104,32 @@ class Ended(Part):
                 ended_at=moment(ended),
             )
             for id, pool, lane, model, started, ended in rows
+        )
+
+    def outcomes(self, since: datetime | None) -> tuple[EndedWork, ...]:
+        """Attempts that ended at or after ``since`` with what came of them, by their start; None
+        means all that is kept."""
+        rows = self.db.execute(
+            "select id, run_id, pool, lane, model, started_at, ended_at, ok, failure_kind, wall_s"
+            " from ended where ended_at >= ? order by started_at, n",
+            (stamp(since) if since is not None else 0,),
+        )
+        return tuple(
+            EndedWork(
+                work=Work(
+                    id=id,
+                    pool=pool,
+                    lane=lane,
+                    model=model,
+                    started_at=moment(started),
+                    ended_at=moment(ended),
+                ),
+                run_id=run_id,
+                ok=None if ok is None else bool(ok),
+                failure_kind=kind,
+                wall_s=wall_s,
+            )
+            for id, run_id, pool, lane, model, started, ended, ok, kind, wall_s in rows
         )
 
     def durations(self, limit: int = 200) -> tuple[Durations, ...]:
