@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 from routekit import (
     BUILD,
@@ -149,6 +150,68 @@ def test_when_the_patience_is_over_the_least_loaded_takes_it() -> None:
     assert held.hold is not None and held.hold.until == at(1)
     over = Request(lane="build", waiting_since=at(-600))
     assert admit(snapshot, over, admission=HOLD).pool == "b"
+
+
+OVER = Request(lane="build", waiting_since=at(-601))
+
+
+def test_out_of_patience_it_still_goes_where_there_is_room() -> None:
+    crowded = pool("a", five(95), weekly(0))
+    made = admit(snap(crowded, paced("b", used=80)), OVER, admission=HOLD)
+    assert made.pool == "b" and "at its line of 90%" in (row(made, "a").lost or "")
+
+
+def test_a_line_that_runs_out_of_patience_together_does_not_die_on_one_pool() -> None:
+    names = ("a", "b", "c")
+    fleet = [
+        pool(n, five(0), weekly(97.2 + k / 10), rates=rates(0.1, 0.05)) for k, n in enumerate(names)
+    ]
+    line = [Waiting(id=f"{n}", request=OVER, admission=HOLD) for n in range(15)]
+    made = serve(snap(*fleet, durations=SIX), line)
+    taken = [made[f"{n}"].pool for n in range(15)]
+    assert [taken.count(n) for n in names] == [5, 5, 5]
+    first = made["0"]
+    assert first.pool == "a" and "patience is over" in first.reason and first.note
+    assert "a is the least loaded" in (row(first, "b").lost or "")
+
+
+def test_work_that_a_limit_cut_off_is_known_to_be_long() -> None:
+    durations = (lasting(5, 5, 5, 5, 60, 100),)
+    ready = pool("a", five(40, left=200), weekly(10), rates=rates(0.5, 0.01))
+    fresh = admit(snap(ready, durations=durations), BUILD, admission=HOLD)
+    assert fresh.pool == "a" and fresh.candidates[0].expected_minutes == 30
+    cut = Request(lane="build", ran_minutes=50)
+    made = admit(snap(ready, durations=durations), cut, admission=HOLD)
+    # 50 it ran, and three times the 30 that are left at that age: 40 + 140 / 2.
+    assert made.hold is not None and "5-hour forecast 110.0%" in made.reason
+    assert made.candidates[0].expected_minutes == 80
+    roomy = pool("a", five(0, left=200), weekly(10), rates=rates(0.5, 0.01))
+    assert admit(snap(roomy, durations=durations), cut, admission=HOLD).pool == "a"
+
+
+def test_cut_off_work_in_flight_is_expected_to_last_longer() -> None:
+    durations = (lasting(5, 5, 5, 5, 60, 100),)
+    ready = pool("a", five(10, left=300), weekly(10), rates=rates(0.5, 0.01))
+    young = work("a", started=10)
+    known = msgspec.structs.replace(young, ran_minutes=50)
+    plain = row(route(snap(ready, work=(young,), durations=durations), BUILD), "a")
+    longer = row(route(snap(ready, work=(known,), durations=durations), BUILD), "a")
+    # Ten minutes old, it has 70 left on the mean anyway; what ran 50 has 40 and then 30.
+    assert plain.projected_five_hour_pct == pytest.approx(10 + 70 * 0.5)
+    assert longer.projected_five_hour_pct == pytest.approx(10 + (40 + 30) * 0.5)
+    short = (lasting(5, 5, 5, 12, 60, 100),)
+    plain = row(route(snap(ready, work=(young,), durations=short), BUILD), "a")
+    longer = row(route(snap(ready, work=(known,), durations=short), BUILD), "a")
+    assert plain.projected_five_hour_pct == pytest.approx(10 + (2 + 50 + 90) / 3 * 0.5)
+    assert longer.projected_five_hour_pct == pytest.approx(10 + 70 * 0.5)
+
+
+def test_a_placed_piece_that_was_cut_off_counts_at_its_length() -> None:
+    durations = (lasting(5, 5, 5, 5, 60, 100),)
+    ready = pool("a", five(0, left=300), weekly(0), rates=rates(0.5, 0.01))
+    cut = Waiting(id="cut", request=Request(lane="build", ran_minutes=50))
+    made = serve(snap(ready, durations=durations), [cut, Waiting(id="next", request=BUILD)])
+    assert made["next"].candidates[0].projected_five_hour_pct == pytest.approx(80 * 0.5)
 
 
 def test_a_benched_pool_s_return_counts_for_the_hold() -> None:

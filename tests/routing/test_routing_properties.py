@@ -102,6 +102,7 @@ requests = st.builds(
     pin=st.sampled_from([None, None, None, "b", "c"]),
     exclude=st.sampled_from([(), (), ("a",)]),
     waiting_since=st.sampled_from([None, at(-100), at(-599), at(-601)]),
+    ran_minutes=st.sampled_from([0.0, 0.0, 20.0]),
 )
 policies = st.builds(
     Policy,
@@ -232,6 +233,26 @@ def test_a_hold_names_a_later_time_within_its_patience_and_never_while_there_is_
     for one in ready:
         cap = one.view.pool.cap
         assert cap is not None and one.inflight >= cap and not one.runs_on_caller
+
+
+@settings(max_examples=300, deadline=None)
+@given(snapshots(), requests, policies)
+def test_out_of_patience_or_not_what_is_placed_has_room_where_anybody_has(
+    snapshot: Snapshot, request: Request, policy: Policy
+) -> None:
+    from bullswarm.routing.pick import weigh
+    from bullswarm.routing.view import FleetView
+
+    made = admit(snapshot, request, policy, HOLD)
+    if made.pool is None:
+        return
+    ready = []
+    for one in weigh(FleetView(snapshot), request, policy):
+        cap = one.view.pool.cap
+        full = cap is not None and one.inflight >= cap and not one.runs_on_caller
+        if one.eligible and not full and why_none(one, HOLD) is None:
+            ready.append(one.name)
+    assert not ready or made.pool in ready
 
 
 @fast

@@ -262,3 +262,16 @@ def test_a_family_limit_leaves_the_other_models_of_the_pool(world: World) -> Non
     assert pools_of(bench.go(model="echo-small")) == ["a"]
     plain = bench.go()
     assert pools_of(plain) == ["a"] and plain.attempts[0].model == "echo-small"
+
+
+def test_work_that_a_limit_cut_off_is_routed_as_longer_than_it_ran(world: World) -> None:
+    bench = Bench(world, "a", "b")
+    bench.script("a", "sleep 1", LIMIT.format(bench.in_(5400)))
+    verdict = bench.go()
+    assert verdict.ok and pools_of(verdict) == ["a", "b"]
+    assert verdict.run_id is not None
+    first, second = bench.app().store.decisions(verdict.run_id)
+    assert first.request.ran_minutes == 0.0
+    assert 1 / 60 <= second.request.ran_minutes < 1.0
+    assert second.decision.candidates[0].expected_minutes is not None
+    assert second.decision.candidates[0].expected_minutes > second.request.ran_minutes

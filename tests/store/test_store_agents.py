@@ -320,3 +320,23 @@ def test_the_version_tells_waiting_work_to_look_again_and_never_to_wake_itself(
         what()
         assert other.version() > seen
         seen = other.version()
+
+
+def test_outcomes_and_how_long_a_limit_let_a_piece_run(tmp_path: Path) -> None:
+    store = store_at(tmp_path)
+    ends = ((1, "quota", 120.0), (2, "quota", 600.0), (3, "provider", 900.0), (4, None, 30.0))
+    for n, kind, wall in ends:
+        store.add(agent(id=f"run.step.{n}", run_id="run", ran_minutes=2.0))
+        assert [w.ran_minutes for w in store.work(START)][0] == 2.0
+        store.end(f"run.step.{n}", START + timedelta(seconds=wall), kind is None, kind)
+    store.add(agent(id="run.step2.1", run_id="run"))
+    store.end("run.step2.1", START + timedelta(hours=1), False, "quota")
+    found = store.outcomes()
+    assert [(o.work.id, o.ok, o.failure_kind, o.wall_s) for o in found[:4]] == [
+        (f"run.step.{n}", kind is None, kind, wall) for n, kind, wall in ends
+    ]
+    assert {o.run_id for o in found} == {"run"} and found[0].work.lane == "build"
+    assert [o.work.id for o in store.outcomes(START + timedelta(minutes=30))] == ["run.step2.1"]
+    assert store.cut_off_minutes("run.step") == 10.0
+    assert store.cut_off_minutes("run.step2") == 60.0
+    assert store.cut_off_minutes("run.ste") == store.cut_off_minutes("other") == 0.0

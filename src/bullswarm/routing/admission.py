@@ -243,7 +243,7 @@ def _least_loaded(
         ranked,
         policy,
         pool=winner,
-        reason=f"{words}, although it {winner.no_room}".replace("it 5-", "its 5-"),
+        reason=f"{words} ({winner.no_room})",
         note=words,
         keep=winner.runs_on_caller,
     )

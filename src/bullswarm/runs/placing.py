@@ -89,6 +89,7 @@ def place(
     admission rule or a known reset say so. What waits is shown by ``assignments`` and can be
     cancelled there. After a jump of the clocks the meters are read again before the pick."""
     started = time.monotonic()
+    want = _as_long_as_it_was(app, want)
     clocks = Clocks()
     fresh: bool | Collection[str] = want.fresh
     told = ""
@@ -120,6 +121,16 @@ def place(
             return stopped
         if clocks.look():
             fresh = True
+
+
+def _as_long_as_it_was(app: App, want: Want) -> Want:
+    """With what is known of how long it takes: a limit cut an earlier attempt off."""
+    piece, _, n = want.agent_id.rpartition(".")
+    if not piece or n == "1" or want.request.ran_minutes:
+        return want
+    ran = app.store.cut_off_minutes(piece)
+    request = msgspec.structs.replace(want.request, ran_minutes=ran)
+    return msgspec.structs.replace(want, request=request) if ran else want
 
 
 def decide(app: App, want: Want, *, fresh: bool = False) -> tuple[Snapshot, Decision]:
@@ -158,6 +169,7 @@ def _decide(app: App, want: Want, snapshot: Snapshot) -> tuple[Snapshot, Decisio
                 lane=one.request.lane,
                 started_at=snapshot.now,
                 model=made[one.id].model,
+                ran_minutes=one.request.ran_minutes,
             )
             for one in ahead
             if (pool := made[one.id].pool) is not None and not made[one.id].keep_on_caller
@@ -236,6 +248,7 @@ def _stand_in_line(app: App, want: Want, state: Queued, until: datetime, why: st
             cwd=want.cwd,
             purpose=want.purpose,
             priority=want.priority,
+            ran_minutes=want.request.ran_minutes,
             until=until,
             why=why,
             request=request,
@@ -291,6 +304,7 @@ def _finish(
                 cwd=want.cwd,
                 purpose=want.purpose,
                 priority=want.priority,
+                ran_minutes=want.request.ran_minutes,
             )
         )
     provider, account = app.pool(decision.pool)

@@ -29,7 +29,8 @@ class Agent(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     and ``pid_started`` the worker. ``pool`` is None until one was picked. ``started_at`` is set as
     it is placed. ``until`` and ``why`` say what held work waits for. ``request`` is JSON of the
     request, its policy and admission, so that any process can serve the line. ``cancel`` is 0 for
-    go on, 1 for end it, 2 for kill it. Higher ``priority`` is served first.
+    go on, 1 for end it, 2 for kill it. Higher ``priority`` is served first. ``ran_minutes`` is how
+    long an earlier attempt at it ran before a limit cut it off.
     """
 
     id: str
@@ -52,6 +53,7 @@ class Agent(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     why: str = ""
     request: dict[str, Any] | None = None
     cancel: int = 0
+    ran_minutes: float = 0.0
 
     @property
     def began(self) -> datetime:
@@ -160,7 +162,14 @@ class Agents(Part):
         """Agents in flight, and those that ended at or after ``since`` (None: all that are
         kept)."""
         inflight = tuple(
-            Work(id=a.id, pool=a.pool, lane=a.lane, model=a.model, started_at=a.began)
+            Work(
+                id=a.id,
+                pool=a.pool,
+                lane=a.lane,
+                model=a.model,
+                started_at=a.began,
+                ran_minutes=a.ran_minutes,
+            )
             for a in self.agents()
             if a.state in INFLIGHT and a.pool is not None
         )
@@ -170,6 +179,11 @@ class Agents(Part):
         """Attempts that ended at or after ``since`` with what came of them, by their start; None
         means all that is kept."""
         return self._ended.outcomes(since)
+
+    def cut_off_minutes(self, piece: str) -> float:
+        """How long the longest attempt at a piece of work ran before a limit cut it off; 0 where
+        none was. Attempts of a piece have ids that begin with it and a dot."""
+        return self._ended.cut_off_minutes(piece)
 
     def durations(self, limit: int = 200) -> tuple[Durations, ...]:
         """Minutes of work that ran its whole course, by pool and lane: the newest ``limit`` each,

@@ -132,6 +132,16 @@ class Ended(Part):
             for id, run_id, pool, lane, model, started, ended, ok, kind, wall_s in rows
         )
 
+    def cut_off_minutes(self, piece: str) -> float:
+        """How long the longest attempt at a piece of work ran before a limit cut it off; 0 where
+        none was. Attempts of a piece have ids that begin with it and a dot."""
+        rows = self.db.execute(
+            "select max(wall_s) from ended where failure_kind = 'quota'"
+            " and substr(id, 1, length(?1) + 1) = ?1 || '.'",
+            (piece,),
+        )
+        return (rows[0][0] or 0.0) / 60
+
     def durations(self, limit: int = 200) -> tuple[Durations, ...]:
         """Minutes of work that ran its whole course, by pool and lane: the newest ``limit`` each,
         oldest first."""
