@@ -18,7 +18,7 @@ from bullswarm.cli import VERBS, cli, invoke
 from rig import World
 
 SAY = "echo: answer The parser reads tokens from src/parser.py and builds a tree of nodes."
-NOT_HERE = {"workflow", "simulate"}
+NOT_HERE = {"simulate"}
 """Verbs that have tests of their own elsewhere."""
 
 

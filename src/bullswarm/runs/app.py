@@ -97,8 +97,9 @@ class App:
         try:
             return self.accounts[name]
         except KeyError:
+            there = ", ".join(self.accounts) or "none"
             raise UsageError(
-                f"no pool named {name!r}; there are: {', '.join(self.accounts) or 'none'}"
+                f"no pool named {name!r}; there are: {there}{self._why_not(name)}"
             ) from None
 
     def caller(self) -> str | None:
@@ -130,7 +131,27 @@ class App:
             if name in provider.connector.aliases:
                 return provider.connector.name
         there = ", ".join(self.accounts) or "none"
-        raise UsageError(f"{field}: no pool or provider named {name!r}; pools: {there}")
+        raise UsageError(
+            f"{field}: no pool or provider named {name!r}; pools: {there}{self._why_not(name)}"
+        )
+
+    def _why_not(self, name: str) -> str:
+        """What is to be said of a name whose provider is there and has no such pool."""
+        provider = name.partition(":")[0]
+        for fault in self.registry.faults():
+            if fault.provider == provider:
+                return f". The provider {provider} is broken: {fault.message}"
+        mine = [pool for pool, (_, account) in self.accounts.items() if account.provider == name]
+        if mine:
+            return f". {name} is a provider: name one of its pools, or give it with --use"
+        if provider in self.registry.names() and not any(
+            account.provider == provider for _, account in self.accounts.values()
+        ):
+            return (
+                f". The provider {provider} is off: bullswarm strategy set-provider {provider} "
+                "--enabled"
+            )
+        return ""
 
     def preferred(self, name: str, field: str) -> str:
         """As ``resolve``, for a list of preferences: a provider that has no pool on this machine is

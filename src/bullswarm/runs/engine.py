@@ -93,10 +93,12 @@ def run_task(
         return run.finish(Verdict(ok=False, why=str(error), failure_kind="depth"))
     run.open()
     try:
-        return run.finish(run.go())
+        verdict = run.finish(run.go())
     except BaseException as error:
         run.abandon(error)
         raise
+    run.tidy()
+    return verdict
 
 
 class _Run:
@@ -123,6 +125,8 @@ class _Run:
         self.last: Outcome | None = None
         self.last_decision: Decision | None = None
         self.before: Before | None = None
+        self.pool: str | None = None
+        self.files: list[AttemptFiles] = []
 
     def open(self) -> None:
         self.app.store.put_run(self._record("running", None))
@@ -195,6 +199,9 @@ class _Run:
             purpose=purpose_of(task.prompt),
         )
         files = AttemptFiles(self.folder, spec.stamp, spec.stream_format)
+        self.files.append(files)
+        self.pool = spec.pool
+        self.open()
         atomic_write(files.task, prompt.encode())
         if self.before is None:
             self.before = first_look(spec, files.before, task.deliverables)
@@ -352,6 +359,12 @@ class _Run:
             verdict = msgspec.structs.replace(verdict, notes=notes)
         return verdict
 
+    def tidy(self) -> None:
+        """Every worker has ended and the run is on record: what was there for whoever would have
+        had to find a worker again is of no more use. Prompt, answer and capture stay."""
+        for files in self.files:
+            files.tidy()
+
     def abandon(self, error: BaseException) -> None:
         """Our own failure must not leave a run that looks as if it were still going, nor a place
         in line or on a pool: in a program that goes on, nobody else would clear it."""
@@ -371,7 +384,7 @@ class _Run:
             short_id=self.short_id,
             kind="run",
             lane=self.task.lane,
-            pool=self.attempts[-1].pool if self.attempts else None,
+            pool=self.pool,
             cwd=self.task.cwd,
             purpose=purpose_of(self.task.prompt),
             started_at=self.started_at,

@@ -3,6 +3,7 @@ find the worker."""
 
 from __future__ import annotations
 
+import contextlib
 import secrets
 from datetime import datetime
 from pathlib import Path
@@ -47,6 +48,15 @@ class AttemptFiles(msgspec.Struct, frozen=True):
     @property
     def before(self) -> Path:
         return self.folder / f"before-{self.stamp}.json"
+
+    def tidy(self) -> None:
+        """Take away what only the attempt itself needed, and a stderr that is empty."""
+        for path in (self.exit, self.pid, self.before):
+            with contextlib.suppress(OSError):
+                path.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):
+            if self.stderr.stat().st_size == 0:
+                self.stderr.unlink()
 
 
 def new_stamp(now: datetime) -> str:
