@@ -5,6 +5,8 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
+import msgspec
+
 from bullswarm.workflow.commands import Choice
 from bullswarm.workflow.completion import (
     complete,
@@ -112,8 +114,22 @@ def result(state: RunState) -> dict[str, Any]:
         "attempts": sum(len(s.attempts) for s in state.steps.values()),
         "costUsd": spent_usd(state),
     }
-    made: dict[str, Any] = as_document(document)
+    made: dict[str, Any] = as_document(_whole(document))
     return made
+
+
+def _whole(value: Any) -> Any:
+    """A value with every field it has, those at their defaults too: who reads the document need not
+    know the defaults."""
+    if isinstance(value, msgspec.Struct):
+        return {
+            f.encode_name: _whole(getattr(value, f.name)) for f in msgspec.structs.fields(value)
+        }
+    if isinstance(value, dict):
+        return {key: _whole(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_whole(item) for item in value]
+    return value
 
 
 def spent_usd(state: RunState) -> float | None:

@@ -6,6 +6,8 @@ from importlib import import_module
 
 import click
 
+from bullswarm.cli.common import Group, examples
+
 VERBS: dict[str, tuple[str, str]] = {
     "run": ("run:run", "Start a program; detached, or followed with --watch."),
     "watch": ("watch:watch", "Follow a run, one line an event."),
@@ -22,7 +24,7 @@ VERBS: dict[str, tuple[str, str]] = {
 }
 
 
-class Lazy(click.Group):
+class Lazy(Group):
     """Imports a verb when it is called."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -42,8 +44,12 @@ class Lazy(click.Group):
 
 @click.group(
     cls=Lazy,
-    epilog="Start with 'bullswarm workflow plan contract'. A run survives anything: 'resume' goes "
-    "on where it was.",
+    epilog=examples(
+        'bullswarm workflow plan contract --goal "1. The parser accepts tabs"',
+        "bullswarm workflow run program.yaml --watch",
+        "bullswarm workflow show k3v9qa",
+        "bullswarm workflow resume k3v9qa",
+    ),
 )
 def workflow() -> None:
     """Run a graph of steps across pools: validated, proven where it can be proven, durable."""

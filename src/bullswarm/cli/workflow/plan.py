@@ -9,19 +9,30 @@ from typing import Any
 import click
 import msgspec
 
-from bullswarm.cli.common import as_json
+from bullswarm.cli.common import NAME, Group, as_json, examples
 from bullswarm.cli.output import print_json
 from bullswarm.cli.workflow.common import find_run, print_faults, state_of, tell
 from bullswarm.errors import UsageError
 
 
-@click.group()
+@click.group(
+    cls=Group,
+    epilog=examples(
+        'bullswarm workflow plan contract --goal "1. The parser accepts tabs"',
+        "bullswarm workflow plan validate program.yaml",
+    ),
+)
 def plan() -> None:
     """Write a program, check it, change it while it runs."""
 
 
-@plan.command()
-@click.option("--goal", help="The goal; its numbered clauses become requirements.")
+@plan.command(
+    epilog=examples(
+        'bullswarm workflow plan contract --goal "1. The parser accepts tabs"',
+        "bullswarm workflow plan contract --schema",
+    )
+)
+@click.option("--goal", type=NAME, help="The goal; its numbered clauses become requirements.")
 @click.option("--schema", "only_schema", is_flag=True, help="Only the JSON Schema, for an editor.")
 @as_json
 def contract(goal: str | None, only_schema: bool, json: bool) -> int:
@@ -33,9 +44,14 @@ def contract(goal: str | None, only_schema: bool, json: bool) -> int:
     return 0
 
 
-@plan.command()
-@click.argument("program")
-@click.option("--cwd", metavar="DIR", help="The working folder, for schema files.")
+@plan.command(
+    epilog=examples(
+        "bullswarm workflow plan validate program.yaml",
+        "cat program.json | bullswarm workflow plan validate - --json",
+    )
+)
+@click.argument("program", type=NAME)
+@click.option("--cwd", type=NAME, metavar="DIR", help="The working folder, for schema files.")
 @as_json
 def validate(program: str, cwd: str | None, json: bool) -> int:
     """Check a program (- is stdin): every fault at once, with its path. Exit 2 where there is one.
@@ -54,14 +70,17 @@ def validate(program: str, cwd: str | None, json: bool) -> int:
     return 0 if valid is not None else 2
 
 
-@plan.command()
-@click.argument("run")
-@click.option("--yaml", "as_yaml", is_flag=True)
+@plan.command(epilog=examples("bullswarm workflow plan export k3v9qa --yaml"))
+@click.argument("run", type=NAME)
+@click.option("--yaml", "as_yaml", is_flag=True, help="YAML, for people to change.")
+@as_json
 @click.pass_context
-def export(ctx: click.Context, run: str, as_yaml: bool) -> int:
-    """Print a run's program as it stands, revisions included."""
+def export(ctx: click.Context, run: str, as_yaml: bool, json: bool) -> int:
+    """Print a run's program as it stands, revisions included; as JSON unless --yaml."""
     from bullswarm.workflow.program import export as text
 
+    if as_yaml and json:
+        raise UsageError("--yaml or --json, not both")
     _, folder = find_run(ctx, run)
     state = folder.read_state()
     program = state.program if state is not None else folder.read_program()
@@ -69,9 +88,11 @@ def export(ctx: click.Context, run: str, as_yaml: bool) -> int:
     return 0
 
 
-@plan.command()
-@click.argument("run")
-@click.argument("changes")
+@plan.command(
+    epilog=examples("bullswarm workflow plan revise k3v9qa changes.yaml --base-revision 1")
+)
+@click.argument("run", type=NAME)
+@click.argument("changes", type=NAME)
 @click.option("--base-revision", type=int, help="The revision you looked at (default: in CHANGES).")
 @click.option("--reason", default="", help="Why; it is kept with the run.")
 @as_json

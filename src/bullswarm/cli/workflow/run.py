@@ -7,21 +7,39 @@ from pathlib import Path
 
 import click
 
-from bullswarm.cli.common import as_json
+from bullswarm.cli.common import NAME, as_json, examples
 from bullswarm.cli.output import note, print_json
 from bullswarm.cli.workflow.common import app_of, print_advice, print_faults
 from bullswarm.errors import UsageError
 
 
-@click.command()
-@click.argument("program", required=False)
-@click.option("--goal", help="With --orchestrator: what the program is for; @FILE reads a file.")
-@click.option("--orchestrator", metavar="POOL", help="Let an agent propose the program; or 'auto'.")
+@click.command(
+    epilog=examples(
+        "bullswarm workflow run program.yaml --watch",
+        "cat program.json | bullswarm workflow run - --json",
+        "bullswarm workflow run --orchestrator auto --scout --goal @goal.md",
+    )
+)
+@click.argument("program", type=NAME, required=False)
+@click.option(
+    "--goal", type=NAME, help="With --orchestrator: what the program is for; @FILE reads a file."
+)
+@click.option(
+    "--orchestrator", type=NAME, metavar="POOL", help="Let an agent propose the program; or 'auto'."
+)
 @click.option("--scout", is_flag=True, help="With --orchestrator: survey the folder first.")
-@click.option("--cwd", metavar="DIR", help="Where the steps work (default: here).")
+@click.option("--cwd", type=NAME, metavar="DIR", help="Where the steps work (default: here).")
 @click.option("--concurrency", type=click.IntRange(1, 256), help="Steps at once, at most.")
-@click.option("--verify-rounds", type=click.IntRange(0, 3))
-@click.option("--on-limit", type=click.Choice(["reroute", "return", "wait"]))
+@click.option(
+    "--verify-rounds",
+    type=click.IntRange(0, 3),
+    help="Fix and review again after a failed review, at most.",
+)
+@click.option(
+    "--on-limit",
+    type=click.Choice(["reroute", "return", "wait"]),
+    help="After a usage limit: go elsewhere, come back to you, or wait for the reset.",
+)
 @click.option("--watch", is_flag=True, help="Follow the run until it ends or needs you.")
 @click.option("--dry-run", is_flag=True, help="Validate (or plan) and stop; nothing starts.")
 @as_json
@@ -41,11 +59,6 @@ def run(
     json: bool,
 ) -> int:
     """Start a PROGRAM (JSON or YAML; - is stdin), detached unless --watch.
-
-    \b
-      bullswarm workflow plan contract --goal "1. ..." > contract.json
-      bullswarm workflow run program.yaml --watch
-      bullswarm workflow run --orchestrator auto --scout --goal @goal.md
 
     Exit 0: started (with --watch: completed). 1: it needs you or failed. 2: the program was
     refused, every fault named, nothing started.

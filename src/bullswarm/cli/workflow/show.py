@@ -6,13 +6,21 @@ from typing import Any
 
 import click
 
-from bullswarm.cli.common import as_json
+from bullswarm.cli.common import NAME, as_json, examples
 from bullswarm.cli.output import print_json, span, table, when
 from bullswarm.cli.workflow.common import app_of, find_run, state_of
 
 
-@click.command()
-@click.option("--limit", type=click.IntRange(min=1), default=20, show_default=True)
+@click.command(
+    epilog=examples("bullswarm workflow runs", "bullswarm workflow runs --limit 5 --json")
+)
+@click.option(
+    "--limit",
+    type=click.IntRange(min=1),
+    default=20,
+    show_default=True,
+    help="The newest so many.",
+)
 @as_json
 @click.pass_context
 def runs(ctx: click.Context, limit: int, json: bool) -> int:
@@ -77,8 +85,10 @@ def runs(ctx: click.Context, limit: int, json: bool) -> int:
     return 0
 
 
-@click.command()
-@click.argument("run")
+@click.command(
+    epilog=examples("bullswarm workflow show k3v9qa", "bullswarm workflow show k3v9qa --json")
+)
+@click.argument("run", type=NAME)
 @as_json
 @click.pass_context
 def show(ctx: click.Context, run: str, json: bool) -> int:
@@ -101,8 +111,12 @@ def show(ctx: click.Context, run: str, json: bool) -> int:
     return 0
 
 
-@click.command()
-@click.argument("run")
+@click.command(
+    epilog=examples(
+        "bullswarm workflow result k3v9qa", "bullswarm workflow result k3v9qa --summary"
+    )
+)
+@click.argument("run", type=NAME)
 @click.option("--summary", "short", is_flag=True, help="In lines for people.")
 @as_json
 @click.pass_context

@@ -6,13 +6,15 @@ from typing import Any
 
 import click
 
-from bullswarm.cli.common import as_json
+from bullswarm.cli.common import NAME, Group, as_json, examples
 from bullswarm.cli.output import note, print_json
 from bullswarm.cli.workflow.common import app_of, check_name, find_run, tell
 
 
-@click.command()
-@click.argument("run")
+@click.command(
+    epilog=examples("bullswarm workflow pause k3v9qa", "bullswarm workflow pause k3v9qa --now")
+)
+@click.argument("run", type=NAME)
 @click.option("--now", is_flag=True, help="End the workers, too; they run again on resume.")
 @as_json
 @click.pass_context
@@ -24,8 +26,8 @@ def pause(ctx: click.Context, run: str, now: bool, json: bool) -> int:
     return tell(app, folder, lambda id, at: Paused(id=id, at=at, now=now), json=json, done="paused")
 
 
-@click.command()
-@click.argument("run")
+@click.command(epilog=examples("bullswarm workflow resume k3v9qa"))
+@click.argument("run", type=NAME)
 @as_json
 @click.pass_context
 def resume(ctx: click.Context, run: str, json: bool) -> int:
@@ -60,8 +62,10 @@ def resume(ctx: click.Context, run: str, json: bool) -> int:
     return 0
 
 
-@click.command()
-@click.argument("run")
+@click.command(
+    epilog=examples("bullswarm workflow cancel k3v9qa", "bullswarm workflow cancel k3v9qa --kill")
+)
+@click.argument("run", type=NAME)
 @click.option("--kill", is_flag=True, help="Kill the workers at once.")
 @as_json
 @click.pass_context
@@ -80,15 +84,22 @@ def cancel(ctx: click.Context, run: str, kill: bool, json: bool) -> int:
     )
 
 
-@click.group()
+@click.group(
+    cls=Group,
+    epilog=examples("bullswarm workflow step rerun k3v9qa write --reason WHY"),
+)
 def step() -> None:
     """Your word on one step."""
 
 
-@step.command()
-@click.argument("run")
-@click.argument("step_id", metavar="STEP")
-@click.option("--reason", required=True, help="Why; it is kept with the run.")
+@step.command(
+    epilog=examples(
+        'bullswarm workflow step rerun k3v9qa write --reason "the fixture is there now"'
+    )
+)
+@click.argument("run", type=NAME)
+@click.argument("step_id", type=NAME, metavar="STEP")
+@click.option("--reason", type=NAME, required=True, help="Why; it is kept with the run.")
 @click.option("--dependents", is_flag=True, help="Also what was built on it.")
 @as_json
 @click.pass_context
@@ -107,10 +118,15 @@ def rerun(
     return tell(app, folder, make, json=json, done=f"{step_id} runs again")
 
 
-@step.command()
-@click.argument("run")
-@click.argument("target", metavar="STEP-OR-REQUIREMENT")
-@click.option("--reason", required=True, help="Why; it is kept with the run.")
+@step.command(
+    epilog=examples(
+        'bullswarm workflow step accept k3v9qa write --reason "good enough"',
+        'bullswarm workflow step accept k3v9qa R2 --reason "we do without"',
+    )
+)
+@click.argument("run", type=NAME)
+@click.argument("target", type=NAME, metavar="STEP-OR-REQUIREMENT")
+@click.option("--reason", type=NAME, required=True, help="Why; it is kept with the run.")
 @as_json
 @click.pass_context
 def accept(ctx: click.Context, run: str, target: str, reason: str, json: bool) -> int:
@@ -127,8 +143,12 @@ def accept(ctx: click.Context, run: str, target: str, reason: str, json: bool) -
     return tell(app, folder, make, json=json, done=f"{target} accepted")
 
 
-@click.command()
-@click.argument("run")
+@click.command(
+    epilog=examples(
+        "bullswarm workflow delete k3v9qa", "bullswarm workflow delete k3v9qa --discard"
+    )
+)
+@click.argument("run", type=NAME)
 @click.option("--discard", is_flag=True, help="Also work that was not merged, for good.")
 @as_json
 @click.pass_context
@@ -146,7 +166,7 @@ def delete(ctx: click.Context, run: str, discard: bool, json: bool) -> int:
     return 0
 
 
-@click.command()
+@click.command(epilog=examples("bullswarm workflow doctor", "bullswarm workflow doctor --json"))
 @as_json
 @click.pass_context
 def doctor(ctx: click.Context, json: bool) -> int:

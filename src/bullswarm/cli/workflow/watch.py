@@ -8,7 +8,7 @@ from typing import Any
 import click
 import msgspec
 
-from bullswarm.cli.common import as_json
+from bullswarm.cli.common import NAME, Number, as_json, examples
 from bullswarm.cli.output import coloured, note, paint
 from bullswarm.cli.workflow.common import find_run
 
@@ -16,8 +16,13 @@ LOOK_S = 0.2
 UNTIL = ("end", "attention", "completed")
 
 
-@click.command()
-@click.argument("run")
+@click.command(
+    epilog=examples(
+        "bullswarm workflow watch k3v9qa",
+        "bullswarm workflow watch k3v9qa --until attention --timeout 600",
+    )
+)
+@click.argument("run", type=NAME)
 @click.option("--next", "next_", is_flag=True, help="Print the next event, then stop.")
 @click.option(
     "--until",
@@ -27,7 +32,7 @@ UNTIL = ("end", "attention", "completed")
     help="Stop at the end, as soon as a step needs you, or only when all is done.",
 )
 @click.option("--from-start/--new", default=True, help="Past events first (default), or not.")
-@click.option("--timeout", type=click.FloatRange(min=0), metavar="SECONDS", help="Stop after this.")
+@click.option("--timeout", type=Number(min=0), metavar="SECONDS", help="Stop after this.")
 @as_json
 @click.pass_context
 def watch(
