@@ -151,20 +151,36 @@ def test_cancelling_reaches_an_adapter_of_ones_own(machine: Machine) -> None:
     assert not _live(machine)
 
 
-SCRIPT = """
+PLAIN = """
 from bullswarm import Fleet, RunTask
-print("ready", flush=True)
 Fleet().run_sync(RunTask({prompt!r}, lane="analyze"))
+"""
+
+INSIDE = """
+import asyncio
+from bullswarm import Fleet, RunTask
+async def main():
+    Fleet().run_sync(RunTask({prompt!r}, lane="analyze"))
+asyncio.run(main())
+"""
+
+AWAITED = """
+import asyncio
+from bullswarm import Fleet, RunTask
+asyncio.run(Fleet().run(RunTask({prompt!r}, lane="analyze")))
 """
 
 
 @pytest.mark.parametrize("times", [1, 2])
-def test_ctrl_c_in_a_script_ends_the_worker(machine: Machine, tmp_path: Path, times: int) -> None:
+@pytest.mark.parametrize("source", [PLAIN, INSIDE, AWAITED], ids=["plain", "inside", "awaited"])
+def test_ctrl_c_in_a_script_ends_the_worker(
+    machine: Machine, tmp_path: Path, source: str, times: int
+) -> None:
     machine.account("a")
     file = tmp_path / "pids"
     prompt = family(file).prompt if times == 1 else "echo: deaf"
     script = subprocess.Popen(
-        [sys.executable, "-c", SCRIPT.format(prompt=prompt)],
+        [sys.executable, "-c", source.format(prompt=prompt)],
         env=machine.world.env,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

@@ -161,6 +161,13 @@ def test_a_failure_of_its_own_is_tried_once_more_elsewhere(machine: Machine) -> 
     assert alone.failure_kind == "process"
 
 
+def test_a_failure_without_a_word_gets_one(machine: Machine) -> None:
+    result = Fleet([Own(result=lambda task: RunResult(ok=False, text="half"))]).run_sync(ask())
+    assert (result.ok, result.failure_kind) == (False, "process")
+    assert result.why.startswith("own failed and said no more")
+    assert result.text == "half"
+
+
 def test_its_work_is_recorded_measured_and_explained(machine: Machine) -> None:
     own = Own(takes=0.3)
     result = Fleet([own]).run_sync(ask("Say hi."))

@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+import signal
 import threading
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterator
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -142,19 +143,41 @@ def block(work: Coroutine[Any, Any, T]) -> T:
             done.append(asyncio.run(body()))
         except BaseException as error:
             failed.append(error)
+        finally:
+            over.set()
 
-    thread = threading.Thread(target=run, name="bullswarm sync", daemon=True)
-    thread.start()
-    try:
-        thread.join()
-    except KeyboardInterrupt:
-        for loop, task in started:
-            loop.call_soon_threadsafe(task.cancel)
-        thread.join()
-        raise
+    # Not a join: one that is interrupted takes the thread for ended.
+    over = threading.Event()
+    threading.Thread(target=run, name="bullswarm sync", daemon=True).start()
+    interrupt: KeyboardInterrupt | None = None
+    with _interruptible():
+        while not over.is_set():
+            try:
+                over.wait()
+            except KeyboardInterrupt as error:
+                interrupt = error
+                for loop, task in started:
+                    with contextlib.suppress(RuntimeError):
+                        loop.call_soon_threadsafe(task.cancel)
+    if interrupt is not None:
+        raise interrupt
     if failed:
         raise failed[0]
     return done[0]
+
+
+@contextlib.contextmanager
+def _interruptible() -> Iterator[None]:
+    """Ctrl-C raises here, at once. A loop's own handler would only cancel what can't run now."""
+    theirs = signal.getsignal(signal.SIGINT)
+    if threading.current_thread() is not threading.main_thread() or not callable(theirs):
+        yield
+        return
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, theirs)
 
 
 def _loop_runs_here() -> bool:
