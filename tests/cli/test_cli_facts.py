@@ -35,7 +35,7 @@ def facts(cli: Cli, *argv: str, code: int = 0, key: str = "") -> Any:
     assert out.stderr == ""
     document = out.json
     key = key or " ".join(argv)
-    assert set(document) == NAMES[key], key
+    assert set(document) == NAMES[key], f"docs/commands.md, {key}"
     return document
 
 
@@ -43,7 +43,7 @@ def items(document: dict[str, Any], name: str) -> list[Any]:
     rows: list[Any] = document[name]
     assert rows, f"no {name} to look at"
     for row in rows:
-        assert set(row) == NAMES[f"{name}[]"]
+        assert set(row) == NAMES[f"{name}[]"], f"docs/commands.md, {name}[]"
     return rows
 
 
@@ -152,6 +152,8 @@ def test_a_bench_is_seen_and_lifted_by_hand(cli: Cli) -> None:
     assert cli.run("--pool", "echo:a").code == 1
     benched = row(cli, "echo:a")
     assert not benched["eligible"] and benched["state"].startswith("quarantined (quota) until")
+    [bench] = items(benched, "quarantines")
+    assert (bench["kind"], bench["family"]) == ("quota", None) and bench["reason"]
     assert facts(cli, "pools", "release", "echo:a", key="pools release")["lifted"] == 1
     assert row(cli, "echo:a")["eligible"]
     assert facts(cli, "pools", "release", "echo:a", key="pools release")["lifted"] == 0

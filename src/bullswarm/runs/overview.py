@@ -7,7 +7,7 @@ from datetime import datetime
 import msgspec
 
 from bullswarm.routing import route
-from bullswarm.routing.types import Candidate, Pool, Request, Snapshot, Window
+from bullswarm.routing.types import Candidate, Pool, Quarantine, Request, Snapshot, Window
 from bullswarm.runs.app import App
 from bullswarm.runs.snapshot import read_pools, take_snapshot
 from bullswarm.store import routing_policy
@@ -39,6 +39,7 @@ class PoolRow(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     state: str
     tier: str
     why_not: str | None
+    quarantines: tuple[Quarantine, ...]
     credential_group: str | None
     windows: tuple[Window, ...]
     errors: int
@@ -99,6 +100,7 @@ def _row(
         state=_state(snapshot, pool, row),
         tier=row.tier,
         why_not=row.why_not,
+        quarantines=tuple(q for q in snapshot.quarantines if q.pool == pool.name),
         credential_group=pool.credential_group,
         windows=windows,
         errors=pool.health.errors,
