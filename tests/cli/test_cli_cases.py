@@ -259,4 +259,6 @@ def test_a_missing_binary_is_told_before_anything_starts(cli: Cli) -> None:
     out = cli(*RUN, "--json", "--pool", "codex", "Explain the parser.")
     assert out.code == 1 and out.json["failureKind"] == "unavailable"
     assert "codex is not on PATH" in out.json["why"] and "npm install" in out.json["why"]
+    words = cli(*RUN, "--pool", "codex", "Explain the parser.").stdout
+    assert words.count("codex is not on PATH") == 1, "said once is enough"
     assert not list((cli.world.bull / "runs").glob("*"))

@@ -37,7 +37,9 @@ def print_verdict(verdict: Verdict) -> None:
 
 
 def _facts(verdict: Verdict) -> list[tuple[str, str]]:
-    facts = [("reason", verdict.reason)] if verdict.reason else []
+    facts = []
+    if verdict.reason and verdict.reason not in verdict.why:
+        facts.append(("reason", verdict.reason))
     if verdict.out_file:
         facts.append(("answer", verdict.out_file))
     if verdict.stream_file and not verdict.ok:

@@ -28,7 +28,8 @@ class Leases:
     def __enter__(self) -> Leases:
         deadline = time.monotonic() + self._patience_s
         try:
-            self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            self._folder.parent.mkdir(mode=0o700, exist_ok=True)
+            self._folder.mkdir(mode=0o700, exist_ok=True)
             for key in self._keys:
                 self._take(key, deadline)
         except OSError:
