@@ -75,6 +75,10 @@ def test_a_run_whose_process_and_worker_died_is_lost_not_running(cli: Cli) -> No
     os.kill(rows[0]["ownerPid"], signal.SIGKILL)
     os.killpg(rows[0]["pid"], signal.SIGKILL)
     process.communicate(timeout=10)
+    deadline = time.monotonic() + 10
+    while cli("runs", "--json").json["runs"][0]["state"] == "running":
+        assert time.monotonic() < deadline, cli("assignments").stdout
+        time.sleep(0.05)
     [run] = cli("runs", "--json").json["runs"]
     assert run["state"] == "lost" and run["endedAt"]
     assert cli("assignments", "--json").json["assignments"] == []

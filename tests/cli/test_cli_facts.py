@@ -257,8 +257,9 @@ def test_health_judges_saved_answers_again(cli: Cli) -> None:
     [answer] = items(facts(cli, "health"), "answers")
     assert not answer["ok"] and answer["path"] == verdict["outFile"]
     assert answer["path"] in cli("health").stdout
-    for n in range(3):
-        (cli.world.bull / "runs" / f"out-19990101-00000{n}-aaaa.md").write_text("Old words.")
+    for n in range(300):
+        (cli.world.bull / "runs" / f"out-19990101-000{n:03}-aaaa.md").write_text("Old words.")
+    assert len(facts(cli, "health")["answers"]) == 301
     assert len(facts(cli, "health", "--limit", "2", key="health")["answers"]) == 2
 
 

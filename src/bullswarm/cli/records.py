@@ -87,11 +87,11 @@ def explain(ctx: click.Context, run: str, attempt: int | None, json: bool) -> in
 
 @click.command(epilog=examples("bullswarm health", "bullswarm health --json"))
 @click.option(
-    "--limit", type=MANY, default=200, show_default=True, help="How many answers, newest first."
+    "--limit", type=MANY, help="Only so many answers, newest first (default: every saved one)."
 )
 @as_json
 @click.pass_context
-def health(ctx: click.Context, limit: int, json: bool) -> int:
+def health(ctx: click.Context, limit: int | None, json: bool) -> int:
     """Check the home and its providers, and judge every saved answer again."""
     from bullswarm.runs.app import App
     from bullswarm.runs.checkup import checkup

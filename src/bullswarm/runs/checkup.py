@@ -38,8 +38,9 @@ class Checkup(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     answers: tuple[Answer, ...]
 
 
-def checkup(app: App, *, limit: int = 200) -> Checkup:
-    """Looks; changes nothing but dead entries in the store."""
+def checkup(app: App, *, limit: int | None = None) -> Checkup:
+    """Looks; changes nothing but dead entries in the store. ``limit``: only so many of the newest
+    saved answers (None: every one)."""
     findings = [_mode(app.home.path), *_settings(app), *_store(app), *_providers(app)]
     return Checkup(
         ok=all(f.ok for f in findings),
@@ -109,7 +110,7 @@ def _providers(app: App) -> list[Finding]:
     return found
 
 
-def _answers(app: App, limit: int) -> list[Answer]:
+def _answers(app: App, limit: int | None) -> list[Answer]:
     from bullswarm.judge.health import rejudge_file
 
     newest = sorted(app.home.runs.glob("out-*.md"), reverse=True)[:limit]
