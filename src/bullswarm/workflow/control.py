@@ -24,7 +24,7 @@ from bullswarm.store import RunRecord, short_id
 from bullswarm.workflow.database import database_url
 from bullswarm.workflow.events import Event
 from bullswarm.workflow.faults import Fault, near
-from bullswarm.workflow.folder import Meta, Reply, RunFolder
+from bullswarm.workflow.folder import Meta, Reply, RunFolder, answer_of
 from bullswarm.workflow.host import BUSY, is_carried
 from bullswarm.workflow.program import Program
 from bullswarm.workflow.state import ENDED, RunState
@@ -175,11 +175,15 @@ def tell(
     *,
     wait_s: float = REPLY_S,
 ) -> Reply | None:
-    """Send an event and wait for the kernel's answer, starting a kernel where none carries the run.
-    ``make`` gets the event's id and time. None where no answer came in time: the event stands in
-    the mailbox all the same."""
+    """Send an event and wait for the kernel's answer, starting a kernel where none carries the run,
+    unless the answer is a refusal that can be told without one. ``make`` gets the event's id and
+    time. None where no answer came in time: the event stands in the mailbox all the same."""
     event_id = f"caller-{secrets.token_hex(6)}"
-    folder.send(make(event_id, app.now()))
+    event = make(event_id, app.now())
+    refused = _refusal(folder, event)
+    if refused is not None:
+        return refused
+    folder.send(event)
     start_kernel(app, folder)
     deadline = time.monotonic() + wait_s
     while time.monotonic() < deadline:
@@ -190,6 +194,22 @@ def tell(
             # It ended just as we wrote: another one opens the run again.
             start_kernel(app, folder)
         time.sleep(STEP_S)
+    return None
+
+
+def _refusal(folder: RunFolder, event: Event) -> Reply | None:
+    """What a kernel would say against an event; None where it would take it, or where only it can
+    know."""
+    from bullswarm.workflow.commands import Reply as Said
+    from bullswarm.workflow.kernel import advance
+
+    folder.check()
+    state = folder.read_state()
+    if state is None or carried(folder) or any(folder.mail()):
+        return None
+    for said in advance(state, event)[1]:
+        if isinstance(said, Said) and not said.ok:
+            return answer_of(said)
     return None
 
 

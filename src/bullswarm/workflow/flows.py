@@ -50,7 +50,7 @@ from bullswarm.workflow.events import (
     decode_event,
     encode_event,
 )
-from bullswarm.workflow.folder import Reply as Answer
+from bullswarm.workflow.folder import answer_of
 
 T = TypeVar("T")
 P = ParamSpec("P")
@@ -237,13 +237,7 @@ def _carry(command: Command, timers: dict[str, datetime], asks: Asks) -> None:
         case DropWorkspace():
             DBOS.run_step({"name": "drop"}, lambda: _or_crash(lambda: _drop(command.step)))
         case Reply():
-            answer = Answer(
-                event_id=command.event_id,
-                ok=command.ok,
-                why=command.why,
-                faults=tuple(msgspec.to_builtins(command.faults)),
-                revision=command.revision,
-            )
+            answer = answer_of(command)
             DBOS.run_step(
                 {"name": "reply"}, lambda: _or_crash(lambda: _carrier().folder.answer(answer))
             )

@@ -14,6 +14,7 @@ import msgspec
 from bullswarm.errors import BullswarmError
 from bullswarm.runs.after import LimitsMode
 from bullswarm.store.files import atomic_write
+from bullswarm.workflow import commands
 from bullswarm.workflow import state as states
 from bullswarm.workflow.events import Event, decode_event, encode_event
 from bullswarm.workflow.program import Program
@@ -44,6 +45,17 @@ class Reply(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     why: str = ""
     faults: tuple[dict[str, Any], ...] = ()
     revision: int = 1
+
+
+def answer_of(said: commands.Reply) -> Reply:
+    """The reducer's answer as it is kept for the caller."""
+    return Reply(
+        event_id=said.event_id,
+        ok=said.ok,
+        why=said.why,
+        faults=tuple(msgspec.to_builtins(said.faults)),
+        revision=said.revision,
+    )
 
 
 class RunFolder:

@@ -80,7 +80,8 @@ def tell(
     else:
         note(f"refused: {reply.why}")
         for fault in reply.faults:
-            note(f"  {fault.get('path')}: {fault.get('message')}")
+            fix = f" ({fault['fix']})" if fault.get("fix") else ""
+            note(f"  {fault.get('path')}: {fault.get('message')}{fix}")
     return 0 if reply.ok else 2 if reply.faults else 1
 
 

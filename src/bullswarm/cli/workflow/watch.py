@@ -86,7 +86,7 @@ def follow(
         if state is not None and not folder.events(after):
             needy = {s.id for s in state.steps.values() if s.status == "needs-caller"}
             over = state.phase in (ENDED if until != "completed" else ENDED - {"partial"})
-            if not over and not (until == "attention" and needy):
+            if not over and not next_ and not (until == "attention" and needy):
                 for name in sorted(needy - told):
                     _needs(state, name, json)
             told = needy
