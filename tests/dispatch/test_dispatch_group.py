@@ -7,9 +7,11 @@ import time
 from pathlib import Path
 
 import msgspec
+import pytest
 from dispatchkit import QUICK, finish, python, run, runs, sh, until, watch_of
 
-from bullswarm.dispatch import end_group, members, start, supervise_many
+from bullswarm.dispatch import end_group, members, spawn, start, supervise_many, table
+from bullswarm.dispatch.proc import Ending
 from bullswarm.dispatch.table import Looks, Row, Table
 from bullswarm.dispatch.types import Worker
 
@@ -171,3 +173,20 @@ def test_many_are_watched_by_one_and_each_has_its_own_end(tmp_path: Path) -> Non
         3: ("exit", 5),
     }
     assert not any(members(watch.worker) for watch in watches)
+
+
+def test_a_worker_that_ends_between_two_looks_is_no_zombie(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    worker = start(sh(tmp_path, "sleep 0.2"))
+    look = table.look
+
+    def late(since: float) -> Table | None:
+        until(lambda: not runs(worker.pid))
+        return look(since)
+
+    monkeypatch.setattr(table, "look", late)
+    ending = Ending(worker, 5.0, leave_s=5.0)
+    until(ending.step)
+    assert ending.survivors == () and worker.pid not in spawn._children
+    assert not Path(f"/proc/{worker.pid}").exists()

@@ -8,8 +8,9 @@ import time
 from collections import Counter
 from typing import Any
 
+import psutil
 import pytest
-from fleetkit import SAY, Machine, Own, ask, until_async
+from fleetkit import SAY, Machine, Own, ask, until, until_async
 
 from bullswarm import Fleet, Policy, RunResult, RunTask, UsageError
 
@@ -164,6 +165,20 @@ def test_cancelling_ends_every_worker(machine: Machine) -> None:
 
     asyncio.run(main())
     assert not machine.world.alive()
+
+
+def test_a_program_that_goes_on_gathers_nothing(machine: Machine) -> None:
+    """No zombie, no thread, no file: a server would end up full of them."""
+    machine.account("a")
+    machine.account("b")
+    fleet = Fleet()
+    assert all(r.ok for r in fleet.run_many_sync(numbered(4), hold=False))
+    me = psutil.Process()
+    until(lambda: not me.children())
+    threads, files = me.num_threads(), me.num_fds()
+    assert all(r.ok for r in fleet.run_many_sync(numbered(30), concurrency=10, hold=False))
+    assert not me.children(recursive=True)
+    until(lambda: (me.num_threads(), me.num_fds()) <= (threads, files))
 
 
 def test_nothing_to_do_and_nonsense(machine: Machine) -> None:

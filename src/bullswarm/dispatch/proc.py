@@ -66,6 +66,8 @@ class Ending:
         left = seen.of(self.worker)
         now = time.monotonic()
         if not left or now >= self._give_up_at:
+            # It may have ended between the two looks: in a program that goes on it would stay.
+            reap(self.worker)
             self.survivors = left
             return True
         if now >= self._kill_at:
