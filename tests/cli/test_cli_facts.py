@@ -304,9 +304,14 @@ def test_what_runs_is_shown_and_can_be_cancelled(cli: Cli, by: str) -> None:
 
 
 def test_cancel_kill_ends_what_hears_nothing(cli: Cli) -> None:
-    process = cli.world.start("run", "--lane", "analyze", "--json", "echo: deaf")
+    prompt = "echo: write ready now\necho: deaf"
+    process = cli.world.start("run", "--lane", "analyze", "--json", prompt)
     try:
         agent = _running(cli)
+        while not (cli.world.work / "ready").exists() and process.poll() is None:
+            time.sleep(0.05)
+        # The next thing it does is to stop listening.
+        time.sleep(0.5)
         began = time.monotonic()
         assert cli("cancel", "--kill", agent["id"]).code == 0
         process.communicate(timeout=30)

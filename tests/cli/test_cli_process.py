@@ -91,8 +91,13 @@ def test_an_interrupted_run_ends_its_agent_keeps_its_record_and_says_so(
 
 
 def test_a_second_ctrl_c_kills_what_does_not_listen(echo: World) -> None:
-    process = echo.start(*RUN, "--json", "echo: deaf")
+    process = echo.start(*RUN, "--json", "echo: write ready now\necho: deaf")
     running(echo)
+    deadline = time.monotonic() + 20
+    while not (echo.work / "ready").exists() and time.monotonic() < deadline:
+        time.sleep(0.05)
+    # The next thing it does is to stop listening.
+    time.sleep(0.5)
     process.send_signal(signal.SIGINT)
     time.sleep(0.3)
     assert process.poll() is None
