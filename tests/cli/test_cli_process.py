@@ -338,6 +338,25 @@ def test_an_ascii_terminal_is_no_reason_to_fail(echo: World) -> None:
     assert echo.bullswarm("runs").code == 0
 
 
+def test_a_working_folder_that_is_gone_is_said(echo: World) -> None:
+    gone = echo.root / "gone"
+    for argv, code in (((*RUN, SAY), 1), (("pools",), 0), (("runs",), 0)):
+        gone.mkdir()
+        leave = ["sh", "-c", 'rmdir "$PWD" && exec "$@"', "sh"]
+        done = subprocess.run(
+            [*leave, sys.executable, "-m", "bullswarm", *argv],
+            cwd=gone,
+            env=echo.env,
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+        assert done.returncode == code and "Traceback" not in done.stderr
+        if code:
+            assert "the current folder is no longer there" in done.stderr
+
+
 def test_names_that_are_no_utf_8(echo: World) -> None:
     """An agent may meet and make any name that the file system takes."""
     (echo.work / os.fsdecode(b"old\xff.md")).write_text("before")

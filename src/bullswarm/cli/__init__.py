@@ -200,7 +200,9 @@ def invoke(argv: list[str] | None = None) -> int:
         _let_go(sys.stdout)
         return 0 if error.code == 1 else int(error.code or 0)
     except OSError as error:
-        # A full disk, a folder that was taken away: the words name the file.
-        _say(str(error))
+        # A full disk, a file that was taken away: the words name it. Only the current folder has no
+        # name when it is gone.
+        gone = isinstance(error, FileNotFoundError) and error.filename is None
+        _say("the current folder is no longer there; go to one that is" if gone else str(error))
         return 1
     return result if isinstance(result, int) else 0
