@@ -435,6 +435,40 @@ def test_a_provider_is_switched_and_given_homes(cli: Cli) -> None:
     )
 
 
+def test_further_homes_join_a_table_of_named_ones(cli: Cli) -> None:
+    folder = cli.world.root / "echo"
+    named = {"own": {"path": str(folder / "a"), "env": {"ECHO_KEY": "sk-hidden"}}}
+    cli.configure(providers={"echo": {"enabled": True, "homes": named}})
+    (folder / "own").mkdir()
+    for _ in range(2):
+        assert cli("strategy", "set-provider", "echo", "--home", str(folder / "own")).code == 0
+    kept = json.loads((cli.world.bull / "state.json").read_text())["providers"]["echo"]["homes"]
+    assert kept == {**named, "own-2": str(folder / "own")}
+    pools = [r["pool"] for r in facts(cli, "pools")["pools"] if r["provider"] == "echo"]
+    assert sorted(pools) == ["echo:own", "echo:own-2"]
+
+
+def test_variables_of_a_providers_workers_are_named_and_not_shown(cli: Cli) -> None:
+    home = cli.world.root / "echo" / "a"
+    one = {"path": str(home), "env": {"OTHER_KEY": "sk-hidden-2"}}
+    cli.configure(providers={"echo": {"env": {"ECHO_KEY": "sk-hidden-1"}, "homes": {"one": one}}})
+    for argv in (
+        ("strategy", "show"),
+        ("strategy", "show", "--json"),
+        ("strategy", "set", "--depth-limit", "3", "--json"),
+        ("strategy", "set-provider", "echo", "--enabled"),
+        ("strategy", "set-provider", "echo", "--enabled", "--json"),
+    ):
+        out = cli(*argv)
+        assert out.code == 0 and "sk-hidden" not in out.text
+        if argv[:2] != ("strategy", "set"):
+            assert "ECHO_KEY" in out.stdout and "OTHER_KEY" in out.stdout
+    # They reach the worker all the same.
+    assert "sk-hidden-1" in (cli.world.bull / "state.json").read_text()
+    verdict = cli.run("--json", prompt="echo: env OTHER_KEY").json
+    assert "sk-hidden-2" in Path(verdict["attempts"][0]["outFile"]).read_text()
+
+
 def test_a_provider_is_given_its_binary(cli: Cli) -> None:
     fake = cli.world.root / "codex"
     fake.write_text("#!/bin/sh\n")

@@ -31,6 +31,19 @@ def complete(value: Any) -> Any:
     return value
 
 
+def masked(settings: Any) -> Any:
+    """Settings as they may be shown: the values of variables that are set for a provider's
+    workers may be keys, and are left out."""
+    if isinstance(settings, dict):
+        return {
+            key: dict.fromkeys(item, "(set)")
+            if key == "env" and isinstance(item, dict)
+            else masked(item)
+            for key, item in settings.items()
+        }
+    return settings
+
+
 def said(value: Any) -> str:
     """Settings in one line: ``enabled=true, homes=/a, /b``; what is unset is left out."""
 
@@ -39,6 +52,8 @@ def said(value: Any) -> str:
             return "true" if item else "false"
         if isinstance(item, (list, tuple)):
             return ", ".join(map(word, item))
+        if isinstance(item, dict):
+            return " ".join(f"{key}:{word(one)}" for key, one in item.items())
         return str(item)
 
     items = msgspec.to_builtins(value).items()

@@ -19,7 +19,7 @@ from bullswarm.cli.common import (
     home_of,
     preferred,
 )
-from bullswarm.cli.output import complete, print_json, said
+from bullswarm.cli.output import complete, masked, print_json, said
 
 LANES = click.Choice(["analyze", "build", "chore"])
 
@@ -191,7 +191,7 @@ def set_provider(
     if not changes:
         raise click.UsageError("nothing to set: give --enabled, --disabled, --bin or --home")
     edits.set_provider(app.home, provider, changes)
-    now = app.reload().providers.get(provider, {})
+    now = masked(app.reload().providers.get(provider, {}))
     text = f"{provider}: {said(now) or 'as its connector says'}"
     return _done({"provider": provider, "settings": now}, text, json)
 
@@ -292,7 +292,7 @@ def set(ctx: click.Context, /, json: bool, **given: Any) -> int:
     edits.set_domains(app.home, domains)
     changes |= {f"domain {domain}": names for domain, names in domains.items()}
     words = said({k.replace("_", "-"): v for k, v in changes.items() if v != ()})
-    return _done({"settings": complete(app.reload())}, words or "cleared", json)
+    return _done({"settings": masked(complete(app.reload()))}, words or "cleared", json)
 
 
 @strategy.command(epilog=examples("bullswarm strategy show", "bullswarm strategy show --json"))
@@ -302,7 +302,7 @@ def show(ctx: click.Context, json: bool) -> int:
     """Show everything that is configured, defaults included."""
     app = _app(ctx)
     if json:
-        print_json(complete(app.settings))
+        print_json(masked(complete(app.settings)))
         return 0
     s = app.settings
     click.echo(f"limits.mode            {s.limits.mode}")
@@ -327,7 +327,7 @@ def show(ctx: click.Context, json: bool) -> int:
     for pool, sub in s.subscriptions.items():
         click.echo(f"subscription           {pool}: {said(sub)}")
     for name, given in s.providers.items():
-        click.echo(f"provider               {name}: {said(given)}")
+        click.echo(f"provider               {name}: {said(masked(given))}")
     for pool, pause in s.paused.items():
         click.echo(
             f"paused                 {pool}" + (f" until {pause.until}" if pause.until else "")

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
+from pathlib import Path
 from typing import Any
 
 from msgspec import structs
@@ -89,12 +90,28 @@ def set_provider(home: Home, provider: str, changes: Mapping[str, Any]) -> Setti
             if value is None:
                 mine.pop(name, None)
             elif name == "homes":
-                mine[name] = list(dict.fromkeys([*mine.get(name, []), *value]))
+                mine[name] = _with_homes(mine.get(name), value)
             else:
                 mine[name] = value
         return structs.replace(settings, providers={**settings.providers, provider: mine})
 
     return update(home, change)
+
+
+def _with_homes(known: Any, more: Sequence[str]) -> list[str] | dict[str, Any]:
+    """Further login homes beside those that are there, be they a list or a table by name."""
+    if not isinstance(known, dict):
+        return list(dict.fromkeys([*(known or []), *more]))
+    homes = dict(known)
+    there = {one["path"] if isinstance(one, dict) else one for one in homes.values()}
+    for path in more:
+        if path not in there:
+            name = base = Path(path).name.lstrip(".") or "home"
+            n = 2
+            while name in homes:
+                name, n = f"{base}-{n}", n + 1
+            homes[name] = path
+    return homes
 
 
 def pause(home: Home, pool: str, until: datetime | None) -> Settings:
