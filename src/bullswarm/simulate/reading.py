@@ -9,9 +9,11 @@ import msgspec
 from msgspec import inspect
 
 from bullswarm.errors import UsageError
+from bullswarm.simulate.scenario import tasks_a_day
 from bullswarm.simulate.types import FleetSpec
 
 LARGEST_BYTES = 1_000_000
+MOST_TASKS = 1_000_000
 
 
 def read_fleet(path: str | Path) -> FleetSpec:
@@ -80,6 +82,9 @@ def nonsense(fleet: FleetSpec) -> str | None:
             "work.tasksPerDay must be given: load is a share of weekly or monthly windows, and no "
             "pool has one"
         )
+    expected = fleet.days * tasks_a_day(fleet)
+    if expected > MOST_TASKS:
+        return f"work: {expected:.0f} tasks are more than can be simulated ({MOST_TASKS})"
     return None
 
 

@@ -156,7 +156,10 @@ def figures(
     harvested = sum(o.harvested for o in outcomes)
     wasted = sum(o.wasted for o in outcomes)
     shares = [
-        100.0 * o.harvested / bounds[o.seed] for o in outcomes if bounds.get(o.seed, 0.0) > 0.0
+        # Rounded: the solver's tolerance is no harvest.
+        round(100.0 * o.harvested / bounds[o.seed], 4)
+        for o in outcomes
+        if bounds.get(o.seed, 0.0) > 0.0
     ]
     waits = sorted(wait for o in outcomes for wait in o.waits)
     costs = [o.cost for o in outcomes if o.cost is not None]

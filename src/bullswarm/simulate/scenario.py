@@ -88,15 +88,20 @@ def work_per_minute(fleet: FleetSpec) -> float:
     return held
 
 
+def tasks_a_day(fleet: FleetSpec) -> float:
+    """How many tasks arrive a day, on average."""
+    work = fleet.work
+    if work.tasks_per_day is not None:
+        return work.tasks_per_day
+    return DAY * work.load * work_per_minute(fleet) / mean_minutes(fleet)
+
+
 def _tasks(fleet: FleetSpec, horizon: float, rng: Random) -> tuple[Task, ...]:
     work = fleet.work
     least, most = work.burst
     names = sorted(work.lanes)
     weights = [work.lanes[name].share for name in names]
-    if work.tasks_per_day is not None:
-        a_minute = work.tasks_per_day / DAY
-    else:
-        a_minute = work.load * work_per_minute(fleet) / mean_minutes(fleet)
+    a_minute = tasks_a_day(fleet) / DAY
     gap = (least + most) / 2.0 / a_minute if a_minute > 0.0 else horizon
     tasks: list[Task] = []
     at = rng.expovariate(1.0 / gap)

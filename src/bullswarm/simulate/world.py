@@ -30,7 +30,7 @@ DIES_AFTER = 0.1
 ASK_AGAIN = 10.0
 """Minutes until work is handed in again where nobody knows when a pool comes back."""
 LONGEST_CHUNK = 16
-LOOK_AGAIN = 1.0
+LOOK_AGAIN = 2.5
 """The least minutes until a hold is looked at again for nothing but its time: what it named may be
 a second away, again and again."""
 
@@ -364,9 +364,11 @@ class _World:
         )
 
     def _file(self, index: int) -> str:
-        """Which file of the line it stands in: work that a limit cut off wants more than others."""
+        """Which file of the line it stands in: work that a limit cut off wants more than others of
+        its lane, the more the longer it ran (by powers of two)."""
         lane = self.scenario.tasks[index].lane
-        return f"{lane} {index}" if index in self._ran else lane
+        ran = self._ran.get(index, 0.0)
+        return f"{lane} {int(ran).bit_length()}" if ran else lane
 
     def _serve(self) -> None:
         """Serve the line until the oldest of every file has to wait. Those behind it want the same
