@@ -13,6 +13,7 @@ from bullswarm.routing.stagger import WEEK, stagger
 from bullswarm.routing.types import Pool, Reading, Snapshot, Window
 from bullswarm.simulate import simulate
 from bullswarm.simulate.scenario import staggered
+from rig import World
 
 NOW = datetime(2026, 3, 4, 12, 0, tzinfo=UTC)
 
@@ -104,3 +105,20 @@ def test_a_simulated_account_is_left_alone_until_its_start() -> None:
     assert spread.trace is not None
     before = [used for at, _, used in spread.trace.used["b"] if at < 84 * 60.0]
     assert set(before) == {0.0} and spread.minutes["b"] > 0.0
+
+
+def test_pools_says_when_to_start_only_where_it_was_asked_for(world: World) -> None:
+    world.echo("a", "b")
+    for name in ("a", "b"):
+        world.meter(name, {"minutes": 10080, "usedPct": 0, "resetsAt": None})
+
+    def shown() -> list[Any]:
+        pools = world.bullswarm("pools", "--json").json["pools"]
+        return [p["startAt"] for p in pools if p["provider"] == "echo"]
+
+    assert shown() == [None, None]
+    assert world.bullswarm("strategy", "set", "--stagger", "on").code == 0
+    first, second = sorted(datetime.fromisoformat(at) for at in shown())
+    assert abs((second - first) - WEEK / 2) < timedelta(minutes=1)
+    assert "start its week about" in world.bullswarm("pools").stdout
+    assert "staggered weeks        on" in world.bullswarm("strategy", "show").stdout

@@ -267,6 +267,11 @@ def set_provider(
 @click.option(
     "--caller-name", type=NAME, metavar="NAME", help="The agent that calls us; 'none' clears it."
 )
+@click.option(
+    "--stagger",
+    type=click.Choice(["off", "on"]),
+    help="Whether 'pools' says when to start accounts whose week waits for its first use.",
+)
 @as_json
 @click.pass_context
 def set(ctx: click.Context, /, json: bool, **given: Any) -> int:
@@ -321,6 +326,7 @@ def show(ctx: click.Context, json: bool) -> int:
     click.echo(f"worker cap             {app.worker_cap()}")
     click.echo(f"in-flight penalty      {s.config.inflight_penalty_pct:g} points an agent")
     click.echo(f"depth limit            {s.config.depth_limit}")
+    click.echo(f"staggered weeks        {s.config.stagger}")
     click.echo(f"caller                 {s.config.caller_name or 'detected'}")
     for key, pool in s.config.assignments.items():
         click.echo(f"assignment             {key} -> {pool}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -12,9 +13,13 @@ from bullswarm.runs.app import App
 from bullswarm.runs.snapshot import read_pools, take_snapshot
 from bullswarm.store import routing_policy
 
+if TYPE_CHECKING:
+    from bullswarm.routing.stagger import Start
+
 
 class PoolRow(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """One pool for people and programs. Percentages are 0..100, unknown is None."""
+    """One pool for people and programs. Percentages are 0..100, unknown is None. ``start_at`` is
+    when to start a week that waits for its first use, where ``config.stagger`` is on."""
 
     pool: str
     provider: str
@@ -48,6 +53,7 @@ class PoolRow(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     burn_per_hour: float | None
     dry_at: datetime | None
     dry_first: bool
+    start_at: datetime | None
     notes: tuple[str, ...]
 
 
@@ -61,14 +67,24 @@ def overview(app: App, *, lane: str = "build", fresh: bool = False) -> list[Pool
     for pool in pools:
         if pool.credential_group is not None:
             groups.setdefault(pool.credential_group, []).append(pool.name)
+    starts: dict[str, Start] = {}
+    if app.settings.config.stagger == "on":
+        from bullswarm.routing.stagger import stagger
+
+        starts = {start.pool: start for start in stagger(snapshot)}
     return [
-        _row(app, snapshot, by_name[row.pool], row, groups)
+        _row(app, snapshot, by_name[row.pool], row, groups, starts.get(row.pool))
         for row in sorted(decision.candidates, key=lambda c: (not c.eligible, c.rank))
     ]
 
 
 def _row(
-    app: App, snapshot: Snapshot, pool: Pool, row: Candidate, groups: dict[str, list[str]]
+    app: App,
+    snapshot: Snapshot,
+    pool: Pool,
+    row: Candidate,
+    groups: dict[str, list[str]],
+    start: Start | None,
 ) -> PoolRow:
     reading = pool.reading
     windows = reading.windows if reading is not None else ()
@@ -109,7 +125,8 @@ def _row(
         burn_per_hour=dry.burn_per_hour if dry else None,
         dry_at=dry.dry_at if dry else None,
         dry_first=dry.dry_first if dry else False,
-        notes=tuple(_notes(pool, mates)),
+        start_at=start.at if start else None,
+        notes=tuple(_notes(pool, mates, start)),
     )
 
 
@@ -130,8 +147,10 @@ def _state(snapshot: Snapshot, pool: Pool, row: Candidate) -> str:
     return state
 
 
-def _notes(pool: Pool, mates: list[str]) -> list[str]:
+def _notes(pool: Pool, mates: list[str], start: Start | None) -> list[str]:
     notes = []
+    if start is not None:
+        notes.append(f"start its week about {start.at.astimezone():%a %H:%M}: {start.reason}")
     if pool.reading is not None and pool.reading.note:
         notes.append(pool.reading.note)
     if mates:

@@ -29,6 +29,7 @@ DEFAULTS: dict[str, tuple[str, str]] = {
     "inflight_penalty": ("config", "inflight_penalty_pct"),
     "depth_limit": ("config", "depth_limit"),
     "caller_name": ("config", "caller_name"),
+    "stagger": ("config", "stagger"),
 }
 
 

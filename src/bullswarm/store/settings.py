@@ -32,7 +32,9 @@ class ConfigSection(Section, frozen=True, kw_only=True):
     """``config``. ``inflight_penalty_pct``: surplus points for each agent in flight, 0 turns it
     off. ``depth_limit``: how deep agents may call bullswarm. ``worker_cap``: live workers of all
     pools together, None means by the machine's memory. ``assignments``: "lane", "effort" or
-    "lane/effort" to a pool. ``bootstrap_minutes``: an attempt's length before any was recorded."""
+    "lane/effort" to a pool. ``bootstrap_minutes``: an attempt's length before any was recorded.
+    ``stagger``: whether ``pools`` says when to start accounts whose week waits for its first
+    use."""
 
     inflight_penalty_pct: Percent = 3.0
     caller_name: str | None = None
@@ -40,6 +42,7 @@ class ConfigSection(Section, frozen=True, kw_only=True):
     worker_cap: Count | None = None
     assignments: dict[str, str] = {}
     bootstrap_minutes: Annotated[float, Meta(gt=0, le=1440)] = 6.0
+    stagger: Literal["off", "on"] = "off"
 
 
 class LimitsSection(Section, frozen=True, kw_only=True):
