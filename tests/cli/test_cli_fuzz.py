@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
+from typing import Any
 
 import click
 from clikit import SAY, Cli, command, commands
@@ -94,3 +96,72 @@ def test_no_words_make_a_traceback(cli: Cli, argv: list[str], stdin: bytes) -> N
     assert "Traceback" not in out.text
     if out.code == 2:
         assert out.stderr or "validate" in argv
+
+
+scalars = st.one_of(
+    st.none(),
+    st.booleans(),
+    st.integers(-(2**63), 2**63),
+    st.floats(allow_nan=False, allow_infinity=False),
+    st.sampled_from([v for v in VALUES if v.isascii() and len(v) < 100]),
+    st.text(st.characters(codec="utf-8"), max_size=8),
+)
+documents = st.recursive(
+    scalars,
+    lambda inner: st.one_of(
+        st.lists(inner, max_size=3),
+        st.dictionaries(
+            st.sampled_from(["path", "env", "enabled", "homes", "bin", "a", "minutes", "windows"]),
+            inner,
+            max_size=3,
+        ),
+    ),
+    max_leaves=8,
+)
+SECTIONS = ["config", "limits", "policy", "admission", "providers", "subscriptions", "paused"]
+PROVIDER = ["enabled", "homes", "bin", "env", "models", "optIn", "only", "ttl", "windows"]
+NAMED = ["echo", "codex", "claude-code", "echo:a", "demo", "nobody"]
+
+
+@settings(
+    max_examples=EXAMPLES // 2,
+    deadline=None,
+    derandomize="BULLSWARM_TEST_EXAMPLES" not in os.environ,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
+@given(
+    whole=st.one_of(
+        st.dictionaries(st.sampled_from(SECTIONS), documents, max_size=3),
+        st.fixed_dictionaries(
+            {
+                "providers": st.dictionaries(
+                    st.sampled_from(NAMED),
+                    st.dictionaries(st.sampled_from(PROVIDER), documents, max_size=4),
+                    max_size=3,
+                )
+            }
+        ),
+    ),
+    meter=documents,
+)
+def test_no_settings_and_no_meter_make_a_traceback(
+    cli: Cli, whole: dict[str, Any], meter: object
+) -> None:
+    state = cli.world.bull / "state.json"
+    providers = whole.setdefault("providers", {})
+    if isinstance(providers, dict):
+        homes = {"a": str(cli.world.root / "echo" / "a")}
+        providers.setdefault("echo", {"enabled": True, "homes": homes})
+    state.write_text(json.dumps(whole))
+    (cli.world.root / "echo" / "a" / "meter.json").write_text(json.dumps(meter))
+    for argv in (
+        ("pools", "--json"),
+        ("strategy", "show"),
+        ("run", "--lane", "build", "--dry-run", SAY),
+    ):
+        out = cli(*argv)
+        assert out.code in (0, 1, 2)
+        if out.code == 2:
+            assert "state.json" in out.stderr or "providers." in out.stderr, out.stderr
+    # A worse file than a person's is never made of it.
+    assert json.loads(state.read_text()) == whole
