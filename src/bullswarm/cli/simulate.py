@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from bullswarm.cli.common import NAME, as_json, examples, home_of
+from bullswarm.cli.common import NAME, Number, as_json, examples, home_of
 from bullswarm.cli.output import note, print_json, span, table
 from bullswarm.errors import BullswarmError, UsageError
 
@@ -44,7 +44,8 @@ EVERY_S = 2.0
 @click.option("--seed", type=click.IntRange(0, 2**31), metavar="N", help="This seed only.")
 @click.option(
     "--days",
-    type=click.FloatRange(0.1, 366),
+    type=Number(min=0.1, max=366),
+    metavar="DAYS",
     help="How long (default: the fleet's own days; of a history, the newest part).",
 )
 @click.option(
