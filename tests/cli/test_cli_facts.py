@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import sqlite3
 import time
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -234,6 +235,35 @@ def test_a_replay_knows_nothing_of_what_came_later(cli: Cli) -> None:
 def test_explain_of_what_is_not_there(cli: Cli, name: str) -> None:
     out = cli("explain", name)
     assert out.code == 1 and "bullswarm runs" in out.stderr
+
+
+@pytest.mark.parametrize("body", ["x", "{}", b"\xff", None], ids=str)
+@pytest.mark.parametrize(
+    ("table", "argv"),
+    [
+        ("runs", ("runs",)),
+        ("decisions", ("explain", "RUN")),
+        ("agents", ("assignments",)),
+        ("agents", ("pools",)),
+    ],
+    ids=lambda v: " ".join(v) if isinstance(v, tuple) else v,
+)
+def test_a_row_that_makes_no_sense_is_named_with_a_way_out(
+    cli: Cli, table: str, argv: tuple[str, ...], body: str | bytes | None
+) -> None:
+    name = cli.run("--json").json["runId"]
+    file = cli.world.bull / "bullswarm.db"
+    with sqlite3.connect(file) as db:
+        if body is None:
+            # A later version's way of writing things.
+            body = b'[1, {"a": 2}]'
+        db.execute("insert into agents values ('a', 'r', 'running', x'7b7d')")
+        db.execute(f"update {table} set body = ?", (body,))
+        if table != "agents":
+            db.execute("delete from agents")
+    out = cli(*(name if word == "RUN" else word for word in argv))
+    assert out.code == 1 and out.stdout == ""
+    assert str(file) in out.stderr and "Move it away" in out.stderr
 
 
 def test_runs_of_a_new_home(cli: Cli) -> None:

@@ -100,7 +100,7 @@ class Agents(Part):
     def agent(self, id: str) -> Agent | None:
         """The agent of that id, dead or alive."""
         rows = self.db.execute("select body from agents where id = ?", (id,))
-        return msgspec.json.decode(rows[0][0], type=Agent) if rows else None
+        return self.unpack(rows[0][0], Agent) if rows else None
 
     def agents(self) -> tuple[Agent, ...]:
         """Every live agent, oldest first."""
@@ -259,10 +259,7 @@ class Agents(Part):
         return fits[0] if fits else None
 
     def _all(self) -> tuple[Agent, ...]:
-        agents = [
-            msgspec.json.decode(row[0], type=Agent)
-            for row in self.db.execute("select body from agents")
-        ]
+        agents = [self.unpack(row[0], Agent) for row in self.db.execute("select body from agents")]
         return tuple(sorted(agents, key=lambda a: (a.queued_at, a.id)))
 
     def _put(self, agent: Agent) -> None:

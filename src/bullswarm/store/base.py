@@ -5,8 +5,14 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable
 from datetime import UTC, datetime
+from typing import Any, TypeVar
 
+import msgspec
+
+from bullswarm.errors import BullswarmError
 from bullswarm.store.db import Database
+
+T = TypeVar("T")
 
 
 def utcnow() -> datetime:
@@ -31,6 +37,21 @@ class Part:
         It does not change when work is added or benched, so waiting work never wakes itself."""
         rows = self.db.execute("select body from kept where key = 'version'")
         return int(rows[0][0]) if rows else 0
+
+    def unpack(self, body: Any, kind: type[T]) -> T:
+        """A stored value. Raises ``BullswarmError`` that names the file where it can't be read."""
+        try:
+            return msgspec.json.decode(body, type=kind)
+        except (msgspec.DecodeError, TypeError) as error:
+            raise self.unreadable(error) from error
+
+    def unreadable(self, error: Exception) -> BullswarmError:
+        """What to say of a row that makes no sense."""
+        return BullswarmError(
+            f"{self.db.path} holds something that can't be read ({error}): it is damaged, or "
+            "another version wrote it. Move it away with its -wal and -shm files and try again: a "
+            "new one is made. What you configured is in state.json and stays"
+        )
 
     def changed(self) -> None:
         """Tell whoever waits to look again."""

@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+from bullswarm.errors import BullswarmError
 from bullswarm.routing.types import Reading
 from bullswarm.store.base import Part
 from bullswarm.store.db import moment, stamp
@@ -20,7 +21,11 @@ class Cache(Part):
         rows = self.db.execute(
             "select body from readings where pool = ? and account = ?", (pool, account or "")
         )
-        return msgspec.json.decode(rows[0][0], type=Reading) if rows else None
+        try:
+            return self.unpack(rows[0][0], Reading) if rows else None
+        except BullswarmError:
+            # It is only a copy: the meter is read again.
+            return None
 
     def put_reading(self, reading: Reading) -> None:
         with self.exclusive():

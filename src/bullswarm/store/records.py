@@ -81,12 +81,12 @@ class Records(Part):
     def decision(self, id: str) -> DecisionRecord | None:
         """The decision of that id, with the values it was made of."""
         rows = self.db.execute("select body from decisions where id = ?", (id,))
-        return _decision(rows[0][0]) if rows else None
+        return self._decision(rows[0][0]) if rows else None
 
     def decisions(self, run_id: str) -> tuple[DecisionRecord, ...]:
         """A run's decisions, oldest first."""
         rows = self.db.execute("select body from decisions where run_id = ? order by n", (run_id,))
-        return tuple(_decision(row[0]) for row in rows)
+        return tuple(self._decision(row[0]) for row in rows)
 
     def put_run(self, record: RunRecord) -> None:
         """Keep a run; what was known of the same run is replaced."""
@@ -101,6 +101,15 @@ class Records(Part):
                     msgspec.json.encode(record),
                 ),
             )
+
+    def _decision(self, body: Any) -> DecisionRecord:
+        import zlib
+
+        try:
+            text = zlib.decompress(body)
+        except (zlib.error, TypeError) as error:
+            raise self.unreadable(error) from error
+        return self.unpack(text, DecisionRecord)
 
     def delete_run(self, run_id: str) -> None:
         """Forget a run and its decisions."""
@@ -123,9 +132,11 @@ class Records(Part):
                 (id_or_prefix,),
             )
             if len(rows) == 1:
-                return _run(rows[0][0])
+                return self.unpack(rows[0][0], RunRecord)
             if rows:
-                raise UsageError(_several(id_or_prefix, [_run(row[0]) for row in rows]))
+                raise UsageError(
+                    _several(id_or_prefix, [self.unpack(row[0], RunRecord) for row in rows])
+                )
         return None
 
     def runs(self, limit: int | None = 50) -> tuple[RunRecord, ...]:
@@ -134,14 +145,14 @@ class Records(Part):
             "select body from runs order by started_at desc, run_id desc limit ?",
             (-1 if limit is None else limit,),
         )
-        return tuple(_run(row[0]) for row in rows)
+        return tuple(self.unpack(row[0], RunRecord) for row in rows)
 
     def running(self) -> tuple[RunRecord, ...]:
         """The runs that are not over, newest first."""
         rows = self.db.execute(
             "select body from runs where state = 'running' order by started_at desc, run_id desc"
         )
-        return tuple(_run(row[0]) for row in rows)
+        return tuple(self.unpack(row[0], RunRecord) for row in rows)
 
     def new_run_id(self, now: datetime | None = None) -> str:
         """An id that sorts by time; its last six characters are no other stored run's."""
@@ -167,16 +178,6 @@ class Records(Part):
             self.db.execute(
                 "insert or replace into incumbents values (?, ?, ?)", (key, pool, stamp(now))
             )
-
-
-def _decision(body: bytes) -> DecisionRecord:
-    import zlib
-
-    return msgspec.json.decode(zlib.decompress(body), type=DecisionRecord)
-
-
-def _run(body: bytes) -> RunRecord:
-    return msgspec.json.decode(body, type=RunRecord)
 
 
 def _several(given: str, fits: Sequence[RunRecord]) -> str:
