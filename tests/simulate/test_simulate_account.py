@@ -81,3 +81,16 @@ def test_a_month_is_a_month_of_the_calendar() -> None:
     assert CLOCK.pacing_end(spec, 31 * DAY) == (31 + 28) * DAY
     last = CLOCK.minutes(CLOCK.origin.replace(day=31))
     assert CLOCK.time(CLOCK.pacing_end(spec, last)).day == 28
+
+
+def test_time_goes_on_however_small_the_window() -> None:
+    one = account(PoolSpec(name="tiny", five_hour=1e-6))
+    one.advance(400 * DAY)
+    one.use()
+    for _ in range(3):
+        if one.full_until() is not None:
+            break
+        at = one.next_at()
+        assert at > one.now
+        one.advance(at)
+    assert one.full_kind() == "five_hour"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import inf
+from math import inf, nextafter
 
 from bullswarm.simulate.calendar import Clock, fixed_windows
 from bullswarm.simulate.types import FIVE_HOURS, PoolSpec
@@ -66,6 +66,8 @@ class Account:
                 at = window.end
             if self.load and not window.full:
                 fills = self.now + (100.0 - window.used) / (window.rate * self.load)
+                # Time must go on, however little is left.
+                fills = max(fills, nextafter(self.now, inf))
                 if fills < at:
                     at = fills
         return at
