@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -12,7 +11,6 @@ from bullswarm.cli.common import NAME, Group, as_json, examples, home_of
 from bullswarm.cli.output import note, paint, percent, print_json, signed, span, table, when
 
 UNITS = {"m": "minutes", "h": "hours", "d": "days"}
-SPAN = re.compile(r"[0-9]+(\.[0-9]+)?[mhd]")
 
 
 @click.group(
@@ -197,8 +195,10 @@ def parse_until(text: str, now: datetime) -> datetime:
     """An ISO time (local where it names no zone), or a span such as ``90m``, ``2h``, ``3d``."""
     word = text.strip().lower()
     try:
-        if SPAN.fullmatch(word):
-            moment = now + timedelta(**{UNITS[word[-1]]: float(word[:-1])})
+        # A span is digits with a point at most; float() takes much more than people mean.
+        number = word[:-1]
+        if word[-1:] in UNITS and number.isascii() and number.replace(".", "", 1).isdigit():
+            moment = now + timedelta(**{UNITS[word[-1]]: float(number)})
         else:
             moment = datetime.fromisoformat(text.strip()).astimezone(UTC)
     except OverflowError:
