@@ -5,9 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
-import subprocess
 import time
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -256,22 +254,10 @@ def test_two_resumes_at_once_one_carries_the_run(world: World) -> None:
     assert len(spawned) == 1
 
 
-def test_a_deleted_run_folder_is_a_clear_error(world: World) -> None:
-    world.echo("a")
-    run_id = start(world, writes("one"))
-    wait_for(lambda: result(world, run_id)["ended"])
-    subprocess.run(["rm", "-rf", str(world.bull / "workflows" / run_id)], check=True)
-    gone = world.bullswarm("workflow", "resume", run_id)
-    assert gone.code == 1 and "gone" in gone.stderr
-    assert world.bullswarm("workflow", "doctor").code == 1
-    assert world.bullswarm("workflow", "delete", run_id).code == 0
-    assert world.bullswarm("workflow", "doctor").code == 0
-
-
 @pytest.mark.parametrize("bad", ["{", '{"schemaVersion": 3, "steps": [{"id": "a b"}]}'])
 def test_a_bad_program_is_refused_before_anything_starts(world: World, bad: str) -> None:
     path = world.root / "bad.json"
     path.write_text(bad)
     ran = world.bullswarm("workflow", "run", str(path))
     assert ran.code == 2
-    assert not list((world.bull / "workflows").glob("*")) or not Path(world.bull / "x").exists()
+    assert not list((world.bull / "workflows").glob("*"))

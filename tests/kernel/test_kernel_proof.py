@@ -6,7 +6,6 @@ import json
 import time
 from typing import Any
 
-import pytest
 from kernelkit import run, slow, step_of, wait_for, writes
 
 from bullswarm.runs.app import App
@@ -17,41 +16,51 @@ def command(line: str, **more: Any) -> dict[str, Any]:
     return {"type": "command", "command": line, **more}
 
 
-@pytest.mark.parametrize(
-    ("does", "before"),
-    [("echo: write other.txt x", None), ("echo: run : > one.txt", None), ("echo: say hi", "old")],
-    ids=["missing", "empty", "untouched"],
-)
-def test_a_deliverable_that_is_not_there_is_not_produced(
-    world: World, does: str, before: str | None
-) -> None:
+def test_what_failed_comes_back_with_its_reason(world: World) -> None:
     world.echo("a")
-    if before is not None:
-        (world.work / "one.txt").write_text(before)
-    step = {**writes("one"), "prompt": f"{does}\necho: answer I wrote one.txt as I was asked."}
-    end = run(world, step, writes("two", "one"))
-    one = step_of(end, "one")
-    assert end["state"] == "partial" and one["failureKind"] == "not-produced"
-    assert [a["pool"] for a in one["attempts"]] == ["echo:a", "echo:a"]
-    assert one["label"] is None and step_of(end, "two")["status"] == "blocked"
-
-
-def test_evidence_is_timed_its_tail_is_kept_and_the_deliverable_is_protected(world: World) -> None:
-    world.echo("a")
+    (world.work / "untouched.txt").write_text("old")
+    does = {
+        "missing": "echo: write other.txt x",
+        "empty": "echo: run : > empty.txt",
+        "untouched": "echo: say I saw it.",
+    }
     end = run(
         world,
-        writes("late", evidence=[command("echo begun; sleep 30; echo never", timeoutS=0.5)]),
+        *[{**writes(n), "prompt": f"{d}\necho: answer I wrote {n}.txt."} for n, d in does.items()],
+        writes("after", "missing"),
+        writes("late", evidence=[command("echo begun; sleep 30; echo never", timeoutS=0.3)]),
         writes("loud", evidence=[command("seq 1 100000; exit 3")]),
         writes("sly", evidence=[command("echo better > sly.txt")]),
         writes("gone", evidence=[{"type": "schema", "file": "no.json", "schema": True}]),
-        options={"concurrency": 8},
+        writes("fine"),
+        {**slow("check", 0, "fine"), "role": "check", "route": {"independentOf": ["fine"]}},
+        {
+            "id": "act",
+            "role": "act",
+            "deliverable": {"type": "outward"},
+            "prompt": "echo: append sent.log once\necho: error the network is down",
+        },
+        options={"concurrency": 12},
     )
+    assert end["state"] == "partial"
+    for name in does:
+        step = step_of(end, name)
+        assert step["failureKind"] == "not-produced" and step["label"] is None
+        assert [a["pool"] for a in step["attempts"]] == ["echo:a", "echo:a"]
+    assert step_of(end, "after")["status"] == "blocked"
     late, loud, sly, gone = (step_of(end, n) for n in ("late", "loud", "sly", "gone"))
     assert "timed out" in late["why"] and late["tail"].strip() == "begun"
     assert loud["tail"].endswith("99999\n100000\n") and len(loud["tail"]) <= 4000
     assert "changed the deliverable" in sly["why"] and "sly.txt" in sly["why"]
     assert "no.json is missing" in gone["why"]
     assert {s["failureKind"] for s in (late, loud, sly, gone)} == {"evidence"}
+    check = step_of(end, "check")
+    assert check["status"] == "needs-caller" and "echo" in check["why"], "nobody is independent"
+    assert not any(a["started"] for a in check["attempts"])
+    act = step_of(end, "act")
+    assert act["status"] == "needs-caller" and len(act["attempts"]) == 1
+    assert (world.work / "sent.log").read_text() == "once\n"
+    assert "it may have acted already" in act["options"][0]["label"]
 
 
 def test_schema_evidence_reads_the_answer_or_a_file_and_its_own_schema_file(world: World) -> None:
@@ -120,20 +129,6 @@ def test_who_reviewed_is_recorded_and_a_pending_review_says_so(world: World) -> 
     assert document["requirements"][0]["standing"] == "proven"
 
 
-def test_independence_is_kept_to_and_said_where_nobody_else_is_there(world: World) -> None:
-    world.echo("a")
-    end = run(
-        world,
-        writes("one"),
-        {**slow("check", 0), "role": "check", "route": {"independentOf": ["one"]}},
-    )
-    check = step_of(end, "check")
-    assert check["status"] == "needs-caller" and not any(
-        a.get("started") for a in check["attempts"]
-    )
-    assert "echo" in check["why"]
-
-
 def test_no_more_steps_at_once_than_the_concurrency_and_meters_are_read_between(
     world: World,
 ) -> None:
@@ -180,21 +175,6 @@ def test_return_mode_hands_a_limit_to_the_caller(world: World) -> None:
     app = App.open(str(world.bull))
     assert not app.store.quarantines(app.now()), "nothing is remembered of the pool"
     app.store.close()
-
-
-def test_an_outward_action_is_never_repeated(world: World) -> None:
-    world.echo("a", "b")
-    act = {
-        "id": "act",
-        "role": "act",
-        "deliverable": {"type": "outward"},
-        "prompt": "echo: append sent.log once\necho: error the network is down",
-    }
-    end = run(world, act)
-    step = step_of(end, "act")
-    assert step["status"] == "needs-caller" and len(step["attempts"]) == 1
-    assert (world.work / "sent.log").read_text() == "once\n"
-    assert "it may have acted already" in step["options"][0]["label"]
 
 
 def test_time_box_effort_model_and_route_reach_the_worker(world: World) -> None:

@@ -236,7 +236,18 @@ def test_json_and_yaml_say_the_same(tmp_path: Path) -> None:
         assert validate(read(tmp_path / name))[0] == program
 
 
-@pytest.mark.parametrize(("name", "text"), [("p.json", '{"a": }'), ("p.yaml", "a: [1\nb: 2")])
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("p.json", '{"a": }'),
+        ("p.yaml", "a: [1\nb: 2"),
+        ("p.json", '{"steps": [{"id": "a", "id": "b"}]}'),
+        ("p.yaml", "steps:\n- id: a\n  id: b\n"),
+        ("p.json", "[" * 100_000),
+        ("p.yaml", "- " * 3_000 + "a"),
+    ],
+    ids=["json", "yaml", "json-twice", "yaml-twice", "json-deep", "yaml-deep"],
+)
 def test_a_slip_in_the_text_is_a_usage_error(name: str, text: str) -> None:
     with pytest.raises(UsageError, match=name):
         parse(text, name=name)

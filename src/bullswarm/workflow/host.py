@@ -141,6 +141,8 @@ def _engine(carrier: Carrier, generation: int) -> str:
     flows.use(carrier, attempts)
     DBOS(config=config)
     DBOS.listen_queues([attempts])
+    if not carrier.folder.up_file.exists() and database_url(os.environ) is None:
+        _register_queue(url, attempts, flows.QUEUE_POLL_S)
     DBOS.launch()
     DBOS.register_queue(attempts, polling_interval_sec=flows.QUEUE_POLL_S)
     flow_id = flows.run_id_of(carrier, generation)
@@ -175,6 +177,19 @@ def _engine(carrier: Carrier, generation: int) -> str:
     (carrier.folder.path / f"finished-{generation}").touch(mode=0o600)
     DBOS.destroy()
     return phases[0]
+
+
+def _register_queue(url: str, name: str, poll_s: float) -> None:
+    """In the run's own new file, before the engine is launched: a queue that it only finds later
+    waits for a second."""
+    from dbos import DBOSClient, run_dbos_database_migrations
+
+    run_dbos_database_migrations(system_database_url=url)
+    client = DBOSClient(system_database_url=url)
+    try:
+        client.register_queue(name, polling_interval_sec=poll_s)
+    finally:
+        client.destroy()
 
 
 def _deliver(carrier: Carrier, flow_id: str, sent: set[str]) -> None:

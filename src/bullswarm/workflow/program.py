@@ -224,18 +224,42 @@ def read(path: str | Path) -> Any:
 
 
 def parse(text: str, *, name: str = "program") -> Any:
-    """The document in a text: JSON, else YAML. Raises ``UsageError`` with the place of the slip."""
+    """The document in a text: JSON, else YAML. Raises ``UsageError`` with the place of the slip,
+    and for a key that stands twice in one object, of which one would be lost."""
+    import json
+
     try:
-        return msgspec.json.decode(text)
+        document = msgspec.json.decode(text)
+        json.loads(text, object_pairs_hook=lambda pairs: _once(pairs, name))
+        return document
+    except RecursionError as error:
+        raise UsageError(f"{name}: nested too deeply") from error
     except msgspec.DecodeError as error:
         if text.lstrip().startswith("{") and name.endswith(".json"):
             raise UsageError(f"{name}: not valid JSON ({error})") from error
     import yaml
 
+    class Loader(yaml.SafeLoader):
+        """Safe, and a key stands once."""
+
+        def construct_mapping(self, node: Any, deep: bool = False) -> Any:
+            keys = [self.construct_object(key, deep=True) for key, _ in node.value]
+            _once([(key, None) for key in keys if key != "<<"], name)
+            return super().construct_mapping(node, deep=deep)
+
     try:
-        return yaml.safe_load(text)
-    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        return yaml.load(text, Loader)
+    except (yaml.YAMLError, ValueError, TypeError, RecursionError) as error:
         raise UsageError(f"{name}: neither JSON nor YAML ({error})") from error
+
+
+def _once(pairs: list[tuple[Any, Any]], name: str) -> dict[Any, Any]:
+    seen = set()
+    for key, _ in pairs:
+        if isinstance(key, str) and key in seen:
+            raise UsageError(f"{name}: the key {key!r} stands twice in one object")
+        seen.add(key if isinstance(key, str) else None)
+    return {}
 
 
 def as_document(value: Any) -> Any:

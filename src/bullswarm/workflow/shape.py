@@ -40,6 +40,8 @@ def _walk(value: Any, kind: inspect.Type, path: str) -> Iterator[Fault]:
             words = [str(v) for v in kind.values]
             shown = ", ".join(words)
             fix = near(value, words) if isinstance(value, str) else f"one of: {shown}"
+            if value in words and value not in kind.values:
+                fix = "a number: take the quotes off"
             yield Fault(path, f"{_show(value)} is none of: {shown}", fix)
     elif isinstance(kind, inspect.StrType):
         yield from _text(value, kind, path)

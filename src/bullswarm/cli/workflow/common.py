@@ -12,6 +12,9 @@ from bullswarm.cli.common import home_of
 from bullswarm.cli.output import note, print_json
 from bullswarm.errors import BullswarmError, UsageError
 
+ADVICE_LINES = 20
+"""Of a long program's advice people are shown so much."""
+
 
 def app_of(ctx: click.Context) -> Any:
     from bullswarm.runs.app import App
@@ -93,5 +96,8 @@ def print_faults(faults: Sequence[Any], advice: Sequence[Any]) -> None:
 
 
 def print_advice(advice: Sequence[Any]) -> None:
-    for one in advice:
+    for one in advice[:ADVICE_LINES]:
         click.echo(f"advice: {one.path}: {one.message}", err=True)
+    if len(advice) > ADVICE_LINES:
+        rest = len(advice) - ADVICE_LINES
+        click.echo(f"advice: and {rest} more (--json shows all of it)", err=True)
