@@ -30,7 +30,7 @@ def main() -> int:
     for name in asked.fleet or LEAST_PCT:
         began = time.monotonic()
         report = compare(FLEETS[name], policies, range(1, asked.seeds + 1))
-        print(f"{name}: {asked.seeds} seeds in {time.monotonic() - began:.0f} s")
+        print(f"{name}: {asked.seeds} seeds in {time.monotonic() - began:.0f} s", flush=True)
         for row in report.policies:
             print(
                 f"  {row.policy:14} {row.admission:4}  harvested {row.harvested_pct:6.2f}% "

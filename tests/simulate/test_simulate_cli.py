@@ -89,6 +89,20 @@ def test_the_answer_is_the_same_however_many_processes(capfd: Any, mine: str) ->
     assert plain["policies"][0]["waitMedianMinutes"] >= 0.0 and plain["seeds"] == [2]
 
 
+def test_the_answer_is_the_same_in_another_process(mine: str, tmp_path: Path) -> None:
+    """Nothing hangs on the order of a set or on the clock."""
+    answers = set()
+    for seed in ("0", "1"):
+        ran = subprocess.run(
+            [sys.executable, "-m", "bullswarm", "simulate", mine, "--seed", "1", "--json"],
+            capture_output=True,
+            check=True,
+            env={**os.environ, "PYTHONHASHSEED": seed, "BULLSWARM_HOME": str(tmp_path)},
+        )
+        answers.add(ran.stdout)
+    assert len(answers) == 1
+
+
 def test_the_picture_is_well_formed_and_names_every_pool(
     capfd: Any, mine: str, tmp_path: Path
 ) -> None:
