@@ -20,7 +20,7 @@ from bullswarm.fleet.provider import ProviderAdapter
 from bullswarm.fleet.running import OnProgress, block, engine_task, run_through
 from bullswarm.fleet.types import FleetEvent, Policy, RunResult, RunTask
 from bullswarm.routing.types import Model
-from bullswarm.runs.engine import check, pick
+from bullswarm.runs.asking import check, pick
 from bullswarm.runs.types import Progress
 from bullswarm.store import Home, Store
 

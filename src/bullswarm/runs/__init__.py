@@ -8,7 +8,8 @@ from bullswarm.lazy import exports
 
 if TYPE_CHECKING:
     from bullswarm.runs.app import App
-    from bullswarm.runs.engine import dry_run, run_task
+    from bullswarm.runs.asking import dry_run
+    from bullswarm.runs.engine import run_task
     from bullswarm.runs.types import AttemptSpec, Progress, Task
 
 # Who only looks at pools must not pay for what starts and watches workers.
@@ -16,7 +17,8 @@ __getattr__ = exports(
     __name__,
     {
         "app": ("App",),
-        "engine": ("dry_run", "run_task"),
+        "asking": ("dry_run",),
+        "engine": ("run_task",),
         "types": ("AttemptSpec", "Progress", "Task"),
     },
 )

@@ -3,75 +3,31 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import time
 from collections.abc import Sequence
-from datetime import timedelta
-from pathlib import Path
+from datetime import datetime
 
 import msgspec
 
 from bullswarm.dispatch import DepthError, check_depth
 from bullswarm.dispatch.types import FailureKind, Usage
-from bullswarm.errors import BullswarmError, UsageError
+from bullswarm.errors import BullswarmError
 from bullswarm.judge import Before, compare
-from bullswarm.judge.schema import Schema, load_schema
+from bullswarm.judge.schema import Schema
 from bullswarm.judge.types import Attempt, Pick, Verdict
-from bullswarm.routing import route
-from bullswarm.routing.types import Decision, Request
+from bullswarm.routing.types import Decision
 from bullswarm.runs.after import LimitsMode, Next, Tried, after
 from bullswarm.runs.app import App
+from bullswarm.runs.asking import check, incumbency, purpose_of, want_of
 from bullswarm.runs.attempt import Outcome, RunAttempt, Terms, first_look, run_attempt
 from bullswarm.runs.files import AttemptFiles, new_stamp
 from bullswarm.runs.handover import hand_over, partial_of
-from bullswarm.runs.placing import NotPlaced, Placed, Want, decide, ignore_progress, place
+from bullswarm.runs.placing import NotPlaced, Placed, ignore_progress, place
 from bullswarm.runs.record import write_record
 from bullswarm.runs.settle import learn_limit, learn_windows, record_end
-from bullswarm.runs.snapshot import read_pools, take_snapshot
 from bullswarm.runs.types import AttemptSpec, Cancelled, OnProgress, Progress, Task
-from bullswarm.store import RunRecord, me, routing_policy, short_id
+from bullswarm.store import RunRecord, me, short_id
 from bullswarm.store.files import atomic_write
-
-PURPOSE_CHARS = 80
-
-
-def dry_run(app: App, task: Task) -> Decision:
-    """The pick as it would be now, with its forecast. Registers and starts nothing."""
-    check(app, task)
-    return decide(app, _want(app, task, "dry-run", "dry-run", (), Next(action="elsewhere")))[1]
-
-
-def pick(app: App, task: Task) -> Decision:
-    """Who would get the task now if it had to go somewhere: caps and holds aside. Registers and
-    starts nothing. Raises ``UsageError`` as ``run_task`` does."""
-    check(app, task)
-    want = _want(app, task, "pick", "pick", (), Next(action="elsewhere"))
-    return route(take_snapshot(app, read_pools(app)), want.request, want.policy)
-
-
-def check(app: App, task: Task) -> Schema | None:
-    """Refuse what can't work before anything starts. Raises ``UsageError`` naming the field."""
-    if not Path(task.cwd).is_dir():
-        raise UsageError(f"cwd: {task.cwd} is not a folder")
-    try:
-        task.cwd.encode()
-    except UnicodeEncodeError:
-        raise UsageError(f"cwd: {task.cwd!a} is not a name in UTF-8, as records are") from None
-    if task.pool is not None:
-        app.pool(task.pool)
-    for field in ("use", "avoid"):
-        for name in getattr(task, field):
-            app.resolve(name, field)
-    if task.permission_mode is not None and task.pool is None and not _one_vendor(app, task):
-        raise UsageError(
-            "permission mode: its words differ from vendor to vendor, so pin a pool (--pool), "
-            "or leave only one provider to choose from (--use)"
-        )
-    for path in task.deliverables:
-        folder = Path(task.cwd).resolve()
-        if not (folder / path).resolve().is_relative_to(folder):
-            raise UsageError(f"deliverable: {path} is outside the working folder")
-    return load_schema(task.answer_schema) if task.answer_schema else None
 
 
 def run_task(
@@ -170,7 +126,9 @@ class _Run:
 
     def _place(self, following: Next) -> Placed | NotPlaced:
         n = len(self.attempts) + 1
-        want = _want(self.app, self.task, self.run_id, f"{self.run_id}.{n}", self.tried, following)
+        want = want_of(
+            self.app, self.task, self.run_id, f"{self.run_id}.{n}", self.tried, following
+        )
         return place(self.app, want, on_progress=self.on_progress, cancelled=self.cancelled)
 
     def _attempt(self, placed: Placed, prompt: str, following: Next) -> Outcome:
@@ -285,7 +243,7 @@ class _Run:
                 why=why,
                 failure_kind=kind,
                 reason=decision.reason,
-                retry_at=decision.retry_at.isoformat() if decision.retry_at else None,
+                retry_at=self._comes_back(decision.retry_at),
             )
         )
 
@@ -296,7 +254,7 @@ class _Run:
             notes.append(following.why)
         if self.last_decision is not None and self.last_decision.note:
             notes.append(self.last_decision.note)
-        retry_at = outcome.notice.resets_at if outcome.notice else None
+        reset = outcome.notice.resets_at if outcome.notice else None
         return self._closed(
             Verdict(
                 ok=judgement.ok,
@@ -306,10 +264,20 @@ class _Run:
                 gates=judgement.gates,
                 answer=judgement.answer,
                 reason=self.last_decision.reason if self.last_decision else "",
-                retry_at=retry_at.isoformat() if retry_at and not judgement.ok else None,
+                retry_at=None if judgement.ok else self._comes_back(reset),
                 notes=tuple(dict.fromkeys(notes)),
             )
         )
+
+    def _comes_back(self, known: datetime | None) -> str | None:
+        """The earliest time at which a pool comes back: of those that the decision knows, and of
+        those that this run was thrown off."""
+        backs = [] if known is None else [known]
+        benches = self.app.store.quarantines(self.app.now())
+        for pool in {tried.pool for tried in self.tried}:
+            mine = [bench.until for bench in benches if bench.pool == pool]
+            backs += [max(mine)] if mine else []
+        return min(backs).isoformat() if backs else None
 
     def _closed(self, verdict: Verdict) -> Verdict:
         """With what every verdict carries: the attempts, the files, the changes and the cost."""
@@ -397,16 +365,6 @@ class _Run:
         )
 
 
-def incumbency(task: Task) -> str:
-    """Who does this work already: the pool that last did this lane in this folder."""
-    return f"{task.lane}:{os.path.realpath(task.cwd)}"
-
-
-def purpose_of(prompt: str) -> str:
-    first = next((line.strip() for line in prompt.splitlines() if line.strip()), "")
-    return first if len(first) <= PURPOSE_CHARS else first[: PURPOSE_CHARS - 1] + "…"
-
-
 def total(usages: Sequence[Usage]) -> Usage:
     """The sum of what is known; None where nothing is."""
 
@@ -424,64 +382,3 @@ def total(usages: Sequence[Usage]) -> Usage:
         cached_tokens=whole([u.cached_tokens for u in usages]),
         cost_usd=add([u.cost_usd for u in usages]),
     )
-
-
-def _one_vendor(app: App, task: Task) -> bool:
-    if not task.use:
-        return False
-    names = {app.resolve(name, "use") for name in task.use}
-    providers = {
-        account.provider
-        for pool, (_, account) in app.accounts.items()
-        if names & {pool, account.provider}
-    }
-    return len(providers) == 1
-
-
-def _want(
-    app: App,
-    task: Task,
-    run_id: str,
-    agent_id: str,
-    tried: Sequence[Tried],
-    following: Next,
-) -> Want:
-    now = app.now()
-    again = following.action == "same" and bool(tried)
-    mode = task.on_limit or app.settings.limits.mode
-    request = Request(
-        lane=task.lane,
-        capabilities=task.capabilities,
-        model=task.model,
-        effort=task.effort,
-        domain=task.domain,
-        pin=tried[-1].pool if again else task.pool,
-        use=tuple(app.resolve(name, "use") for name in task.use),
-        avoid=tuple(app.resolve(name, "avoid") for name in task.avoid),
-        exclude=following.exclude if mode != "wait" else _not_limited(tried, following),
-        exclude_groups=following.exclude_groups,
-        caller=task.caller,
-        incumbent=app.store.incumbent(incumbency(task)),
-        waiting_since=now,
-    )
-    return Want(
-        agent_id=agent_id,
-        run_id=run_id,
-        request=request,
-        policy=app.known(task.policy or routing_policy(app.settings)),
-        admission=app.admission(task.hold, task.patience_minutes),
-        cwd=task.cwd,
-        purpose=purpose_of(task.prompt),
-        priority=task.priority,
-        wait_for_reset=mode == "wait",
-        wait_margin_s=app.settings.limits.wait_margin_seconds,
-        fresh=following.reread,
-        not_before=now + timedelta(seconds=following.wait_s) if following.wait_s else None,
-    )
-
-
-def _not_limited(tried: Sequence[Tried], following: Next) -> tuple[str, ...]:
-    """In ``wait`` mode a pool that hit its limit is only benched: once its reset has passed it is a
-    candidate again, and its session can be gone on with."""
-    limited = {t.pool for t in tried if t.failure_kind == "quota"}
-    return tuple(pool for pool in following.exclude if pool not in limited)
