@@ -617,3 +617,12 @@ def test_the_pages_names_are_those_of_a_run(cli: Cli) -> None:
     items(verdict, "attempts")
     items(verdict, "gates")
     assert set(cli.run("--dry-run", "--json").json) == NAMES["run --dry-run"]
+
+
+def test_the_page_names_every_variable_of_ours() -> None:
+    source = PAGE.parents[1] / "src" / "bullswarm"
+    used = set()
+    for file in source.rglob("*.py"):
+        used |= set(re.findall(r"\bBULLSWARM_[A-Z_]+\b", file.read_text(encoding="utf-8")))
+    page = PAGE.read_text(encoding="utf-8")
+    assert {name for name in used if f"`{name}`" not in page} == set()
