@@ -14,6 +14,7 @@ import psutil
 import pytest
 from kernelkit import (
     ended,
+    events,
     folder_of,
     kernel_pid,
     program,
@@ -199,6 +200,23 @@ def test_a_database_that_can_not_be_is_refused(
     if runs:
         assert world.bullswarm("workflow", "resume", runs[0]["runId"]).code == 0
         assert ended(world, runs[0]["runId"])["state"] == "completed"
+
+
+def test_kernels_on_one_shared_database_keep_to_their_own_runs(world: World) -> None:
+    world.echo("a", "b")
+    world.env["BULLSWARM_DATABASE_URL"] = f"sqlite:///{world.root}/shared.sqlite"
+    one, two = (start(world, slow("first", 3), slow("second", 0, "first")) for _ in range(2))
+    wait_for(lambda: len(world.alive()) >= 2)
+    for run_id in (one, two):
+        os.kill(kernel_pid(world, run_id), signal.SIGKILL)
+    before = events(world, two)
+    assert world.bullswarm("workflow", "resume", one).code == 0
+    assert ended(world, one)["state"] == "completed"
+    assert events(world, two) == before, "nobody carried it"
+    assert world.bullswarm("workflow", "resume", two).code == 0
+    document = ended(world, two)
+    assert document["state"] == "completed"
+    assert [len(s["attempts"]) for s in document["steps"]] == [1, 1]
 
 
 def test_the_checks_of_a_dead_kernel_are_ended_before_they_run_again(world: World) -> None:

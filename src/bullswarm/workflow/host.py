@@ -33,6 +33,7 @@ BUSY = 3
 """Exit code where another process carries this run already."""
 
 MAIL_S = 0.1
+END_S = 0.2
 
 
 class Busy(Exception):
@@ -137,17 +138,19 @@ def _engine(carrier: Carrier, generation: int) -> str:
         "notification_listener_polling_interval_sec": 0.05,
         "scheduler_polling_interval_sec": 3600.0,
     }  # type: ignore[typeddict-unknown-key]
-    attempts = f"{socket.gethostname()}:{run_id}"
-    flows.use(carrier, attempts)
+    queue = f"{socket.gethostname()}:{run_id}"
+    flows.use(carrier, queue)
     DBOS(config=config)
-    DBOS.listen_queues([attempts])
+    DBOS.listen_queues([queue])
     if not carrier.folder.up_file.exists() and database_url(os.environ) is None:
-        _register_queue(url, attempts, flows.QUEUE_POLL_S)
+        _register_queue(url, queue, flows.QUEUE_POLL_S)
     DBOS.launch()
-    DBOS.register_queue(attempts, polling_interval_sec=flows.QUEUE_POLL_S)
+    DBOS.register_queue(queue, polling_interval_sec=flows.QUEUE_POLL_S)
     flow_id = flows.run_id_of(carrier, generation)
     with SetWorkflowID(flow_id):
-        handle = DBOS.start_workflow(flows.run_flow, run_id, generation)
+        # On this run's own queue: what is recovered without one goes to a queue that every process
+        # on a shared database serves.
+        handle = DBOS.enqueue_workflow(queue, flows.run_flow, run_id, generation)
     stop = threading.Event()
     signal.signal(signal.SIGTERM, lambda *_: stop.set())
     signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -156,7 +159,7 @@ def _engine(carrier: Carrier, generation: int) -> str:
 
     def wait() -> None:
         try:
-            phases.append(handle.get_result())
+            phases.append(handle.get_result(polling_interval_sec=END_S))
         except Exception as error:
             flows.crash(error)
         done.set()
@@ -164,9 +167,12 @@ def _engine(carrier: Carrier, generation: int) -> str:
     threading.Thread(target=wait, daemon=True).start()
     sent: set[str] = set()
     asked = 0
-    carrier.folder.up_file.write_text(f"{os.getpid()}\n")
     Line(carrier, lambda event: _send(flow_id, event)).watch()
+    up = False
     while not done.is_set():
+        if not up and carrier.folder.state_file.exists():
+            carrier.folder.up_file.write_text(f"{os.getpid()}\n")
+            up = True
         if stop.is_set():
             # The workers go on; the next process finds them.
             os._exit(0)
