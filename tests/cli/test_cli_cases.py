@@ -230,6 +230,22 @@ def test_a_pool_that_resets_soon_is_used_while_it_can_take_the_work(cli: Cli) ->
     assert "weekly" in told["reason"] and "urgent" in told["reason"]
 
 
+@pytest.mark.parametrize("word", ["limit", "auth"])
+def test_a_verdict_says_when_the_pool_it_lost_comes_back(cli: Cli, word: str) -> None:
+    """Whoever called us may come again then: at the named reset, or after a bench's ten minutes."""
+    reset = int(time.time()) + 3600
+    cli.script("a", f"limit-event five_hour {reset}" if word == "limit" else "auth")
+    verdict = cli.run("--json", "--pool", "echo:a").json
+    assert verdict["failureKind"] == ("quota" if word == "limit" else "auth")
+    left = datetime.fromisoformat(verdict["retryAt"]).timestamp() - time.time()
+    assert left == pytest.approx(3600 if word == "limit" else 600, abs=60)
+    assert "retry at" in cli.run("--pool", "echo:a").stdout
+    # The earlier of two.
+    cli.script("b", f"limit-event five_hour {reset + 3600}")
+    both = cli.run("--json", "--use", "echo:a", "--use", "echo:b").json
+    assert both["retryAt"] == verdict["retryAt"]
+
+
 def test_two_retries_of_one_pool_at_most_then_elsewhere(cli: Cli) -> None:
     cli.configure(limits={"throttlePausesSeconds": [0, 0]})
     cli.script("a", "throttle")
