@@ -130,6 +130,29 @@ def test_ctrl_c_while_waiting_in_line(echo: World) -> None:
     assert echo.bullswarm("assignments", "--json").json["assignments"] == []
 
 
+def test_ctrl_c_ends_the_demo_with_all_it_made(echo: World) -> None:
+    own = echo.root / "tmp"
+    own.mkdir()
+    process = subprocess.Popen(
+        [sys.executable, "-m", "bullswarm", "demo"],
+        cwd=echo.work,
+        env=echo.env | {"TMPDIR": str(own)},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stderr is not None
+    for line in process.stderr:
+        if line.startswith("started:"):
+            break
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=30)
+    assert process.returncode == 130 and "Traceback" not in err
+    assert "cancelled" in out
+    assert list(own.iterdir()) == []
+
+
 # pipes and streams
 
 

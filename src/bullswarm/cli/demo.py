@@ -98,4 +98,6 @@ def _demo(home: object, prompt: str, *, kept: bool, json: bool) -> int:
             else "\nThat home is gone now; keep one with 'bullswarm demo --keep DIR'. "
             "With a real agent CLI installed, start with 'bullswarm pools'."
         )
+    if interrupts.exit_code is not None:
+        return interrupts.exit_code
     return 0 if verdict.ok else 1
