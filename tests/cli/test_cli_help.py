@@ -115,6 +115,7 @@ def test_the_version(cli: Cli) -> None:
         (["run", "--lan", "analyze", "x"], "--lane"),
         (["run", "--lane", "analyze", "--dry-rnu", "x"], "--dry-run"),
         (["health", "--jason"], "--json"),
+        (["pools", "--home", "x"], "bullswarm --home DIR"),
     ],
     ids=" ".join,
 )
