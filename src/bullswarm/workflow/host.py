@@ -11,7 +11,6 @@ import fcntl
 import logging
 import os
 import signal
-import socket
 import sys
 import threading
 import time
@@ -128,8 +127,9 @@ def _engine(carrier: Carrier, generation: int) -> str:
     config: DBOSConfig = {
         "name": "bullswarm",
         "system_database_url": url,
-        # One executor a run, so that recovery takes up this run's work and nobody else's.
-        "executor_id": f"{socket.gethostname()}:{run_id}",
+        # One executor a run, so that recovery takes up this run's work and nobody else's. The name
+        # of the machine is no part of it: that changes with the network.
+        "executor_id": run_id,
         # Constant: a run must not be stranded by an upgrade.
         "application_version": "1",
         "log_level": "ERROR",
@@ -138,7 +138,7 @@ def _engine(carrier: Carrier, generation: int) -> str:
         "notification_listener_polling_interval_sec": 0.05,
         "scheduler_polling_interval_sec": 3600.0,
     }  # type: ignore[typeddict-unknown-key]
-    queue = f"{socket.gethostname()}:{run_id}"
+    queue = f"run {run_id}"
     flows.use(carrier, queue)
     DBOS(config=config)
     DBOS.listen_queues([queue])
