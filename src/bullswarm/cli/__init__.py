@@ -183,10 +183,10 @@ def invoke(argv: list[str] | None = None) -> int:
         _say("interrupted")
         return 130
     except click.ClickException as error:
-        if isinstance(error, click.NoSuchOption) and error.option_name == "--home":
-            error.message += " It goes before the verb: bullswarm --home DIR ..."
         with contextlib.suppress(OSError):
             error.show()
+            if isinstance(error, click.NoSuchOption) and error.option_name == "--home":
+                print("It goes before the verb: bullswarm --home DIR ...", file=sys.stderr)
         return error.exit_code
     except BullswarmError as error:
         _say(str(error))
