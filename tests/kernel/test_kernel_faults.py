@@ -74,6 +74,30 @@ def test_a_conflict_is_settled_by_hand_with_the_commands_that_are_shown(world: W
     assert "bullswarm/" not in world.git("branch", "--list") + world.git("worktree", "list")
 
 
+def test_the_same_worker_may_settle_its_conflict_once_told_of_it(world: World) -> None:
+    world.echo("a")
+    (world.work / "same.txt").write_text("first\n")
+    world.git("add", "-A")
+    world.git("commit", "-q", "-m", "base")
+    who = "git -c user.name=w -c user.email=w@localhost"
+    theirs = f"$(git -C {world.work} rev-parse HEAD)"
+    does = (
+        "echo: write same.txt mine\n"
+        f"echo: run git add -A; {who} commit -qm mine; {who} merge -q -X ours -m ok {theirs}\n"
+        "echo: sleep 1"
+    )
+    run_id = start(world, own("mine", does))
+    wait_for(lambda: world.alive())
+    (world.work / "same.txt").write_text("theirs\n")
+    world.git("commit", "-q", "-a", "-m", "theirs")
+    document = ended(world, run_id)
+    mine = step_of(document, "mine")
+    assert document["state"] == "completed" and len(mine["attempts"]) == 2
+    assert (world.work / "same.txt").read_text() == "mine\n"
+    told = sorted((folder_of(world, run_id) / "attempts").glob("task-*"))[-1].read_text()
+    assert "CONFLICT" in told and "'git merge " in told
+
+
 def _needs(world: World, run_id: str, name: str) -> Any:
     document = result(world, run_id)
     found = document["ended"] and step_of(document, name)["status"] == "needs-caller"

@@ -208,6 +208,13 @@ def test_schema_files_are_read_where_the_folder_is_known(tmp_path: Path) -> None
         (document(step("a", requirements=["R1", "R2"]), goal=GOAL), "nothing checks R1"),
         (document(step("a")), "neither evidence nor a review"),
         (document(step("a"), review("r", "a")), "independentOf: [a]"),
+        (
+            document(
+                step("a", deliverable={"type": "files", "paths": ["a"]}),
+                step("b", "a", workspace="own"),
+            ),
+            "b starts from the last commit and does not see what a left",
+        ),
         (document(step("s0"), *(step(f"s{i}", f"s{i - 1}") for i in range(1, 9))), "9 steps wait"),
     ],
 )

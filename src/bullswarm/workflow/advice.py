@@ -20,6 +20,7 @@ def advice_on(program: Program) -> tuple[Advice, ...]:
         *_requirements(program),
         *_proof(program),
         *_reviews(program),
+        *_worktrees(program),
         *_chain(program),
     )
 
@@ -71,6 +72,26 @@ def _reviews(program: Program) -> Iterator[Advice]:
 
 def _writes(step: Step) -> bool:
     return role_of(step) in ("produce", "transform", "combine") or bool(paths_of(step))
+
+
+def _worktrees(program: Program) -> Iterator[Advice]:
+    deps = dependencies(program.steps)
+    steps = {s.id: s for s in program.steps}
+    for index, step in enumerate(program.steps):
+        if step.workspace != "own":
+            continue
+        unseen = [
+            n
+            for n in ancestors(deps, step.id)
+            if steps[n].workspace == "shared" and paths_of(steps[n])
+        ]
+        if unseen:
+            yield Advice(
+                f"$.steps[{index}].workspace",
+                f"{step.id} starts from the last commit and does not see what "
+                f"{', '.join(unseen[:4])} left uncommitted; workspace: own there, too, or shared "
+                "here",
+            )
 
 
 def _chain(program: Program) -> Iterator[Advice]:

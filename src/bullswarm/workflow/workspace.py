@@ -113,9 +113,11 @@ class Workspaces:
             return MergeResult(ok=True)
         said = (merged.stdout + merged.stderr).strip()
         _git(top, "merge", "--abort", check=False)
+        head = _git(top, "rev-parse", "--short", "HEAD").stdout.strip()
         return MergeResult(
             ok=False,
-            why=f"merging {branch} failed; the work is in {tree}",
+            why=f"merging {branch} failed; the work is in {tree}. "
+            f"'git merge {head}' there brings in what it clashes with",
             tail=said[-4000:],
         )
 
