@@ -112,6 +112,13 @@ def test_pools_ranks_for_a_lane(cli: Cli) -> None:
     assert {r["pool"]: r["eligible"] for r in rows["pools"]}["echo:a"] is True
 
 
+def test_a_pool_that_is_away_stands_before_a_cli_that_is_not_there(cli: Cli) -> None:
+    cli("pools", "pause", "echo:a")
+    names = [r["pool"] for r in facts(cli, "pools")["pools"]]
+    assert names[:2] == ["echo:b", "echo:a"]
+    assert set(names[2:]) == {"claude-code", "codex", "gemini", "opencode", "qwen"}
+
+
 def test_fresh_reads_every_meter_now(cli: Cli) -> None:
     meter(cli, "a", five=20, week=30)
     assert row(cli, "echo:a")["usedPct"] == 30

@@ -58,7 +58,7 @@ class PoolRow(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 def overview(app: App, *, lane: str = "build", fresh: bool = False) -> list[PoolRow]:
-    """Every pool, best first for that lane."""
+    """Every pool, best first for that lane; a CLI that is not installed comes last."""
     pools = read_pools(app, fresh)
     snapshot = take_snapshot(app, pools)
     decision = route(snapshot, Request(lane=lane), routing_policy(app.settings))
@@ -74,8 +74,14 @@ def overview(app: App, *, lane: str = "build", fresh: bool = False) -> list[Pool
         starts = {start.pool: start for start in stagger(snapshot)}
     return [
         _row(app, snapshot, by_name[row.pool], row, groups, starts.get(row.pool))
-        for row in sorted(decision.candidates, key=lambda c: (not c.eligible, c.rank))
+        for row in sorted(decision.candidates, key=_place)
     ]
+
+
+def _place(row: Candidate) -> tuple[bool, bool, int]:
+    """Best first; then those that are away for a time, and last those that are not there at all."""
+    away = not row.eligible and not (row.why_not or "").startswith("unavailable")
+    return not row.eligible, not away, row.rank
 
 
 def _row(
