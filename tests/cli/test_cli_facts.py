@@ -148,10 +148,10 @@ def test_a_pause_until(cli: Cli, text: str, hours: float) -> None:
 
 
 def test_a_pause_until_a_moment_is_over_then(cli: Cli) -> None:
-    until = datetime.now(UTC) + timedelta(seconds=1)
+    until = datetime.now(UTC) + timedelta(seconds=2.5)
     assert cli("pools", "pause", "echo:a", "--until", until.isoformat()).code == 0
     assert not row(cli, "echo:a")["eligible"]
-    time.sleep(1.1)
+    time.sleep(max(0.0, (until - datetime.now(UTC)).total_seconds()) + 0.1)
     assert row(cli, "echo:a")["eligible"]
 
 
