@@ -186,6 +186,26 @@ def test_a_folder_that_is_deleted_under_a_run_is_said_by_every_verb(world: World
     assert world.bullswarm("workflow", "doctor").code == 0
 
 
+def test_a_damaged_file_is_named_and_hides_no_other_run(world: World) -> None:
+    world.echo("a")
+    whole, hurt = (start(world, slow("one", 0)) for _ in range(2))
+    for run_id in (whole, hurt):
+        ended(world, run_id)
+    folder = folder_of(world, hurt)
+    for name in ("state.json", "events.jsonl"):
+        kept = (folder / name).read_bytes()
+        (folder / name).write_bytes(b"[1]\n")
+        said = world.bullswarm("workflow", "watch", hurt)
+        assert said.code == 1 and f"{name} is damaged" in said.stderr, said
+        listed = world.bullswarm("workflow", "runs", "--json").json["runs"]
+        assert {r["runId"]: r["phase"] for r in listed}[whole] == "completed"
+        if name == "state.json":
+            doctor = world.bullswarm("workflow", "doctor")
+            assert doctor.code == 1 and "is damaged" in doctor.stdout
+        (folder / name).write_bytes(kept)
+    assert world.bullswarm("workflow", "watch", hurt).code == 0
+
+
 def test_a_working_folder_that_is_gone_is_a_step_that_needs_you(world: World) -> None:
     world.echo("a")
     run_id = start(world, slow("one", 1), writes("two", "one"))

@@ -47,6 +47,7 @@ def examine(app: App) -> Report:
             state = folder.read_state()
             left = leftovers(folder) if state is not None and state.phase in ENDED else ()
         except BullswarmError as error:
+            orphans.append(record.run_id)
             lines.append(f"{record.short_id}: {error}")
             continue
         if state is None or state.phase not in ENDED:

@@ -197,7 +197,10 @@ class RunFolder:
         except FileNotFoundError:
             self.events_file.touch(mode=0o600)
             return 0
-        return int(msgspec.json.decode(lines[-1])["n"]) if lines else 0
+        try:
+            return int(msgspec.json.decode(lines[-1])["n"]) if lines else 0
+        except (msgspec.DecodeError, KeyError, TypeError) as error:
+            raise BullswarmError(f"{self.events_file} is damaged: {error}") from error
 
     def events(self, after: int = 0) -> list[tuple[int, Event]]:
         """The events numbered above ``after``."""
@@ -209,9 +212,12 @@ class RunFolder:
         for line in lines:
             if not line.endswith(b"\n"):
                 break
-            item = msgspec.json.decode(line)
-            if item["n"] > after:
-                found.append((item["n"], decode_event(msgspec.json.encode(item["event"]))))
+            try:
+                item = msgspec.json.decode(line)
+                if item["n"] > after:
+                    found.append((item["n"], decode_event(msgspec.json.encode(item["event"]))))
+            except (msgspec.DecodeError, KeyError, TypeError) as error:
+                raise BullswarmError(f"{self.events_file} is damaged: {error}") from error
         return found
 
     # worktrees that hold work nobody merged

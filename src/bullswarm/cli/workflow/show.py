@@ -9,6 +9,7 @@ import click
 from bullswarm.cli.common import NAME, as_json, examples
 from bullswarm.cli.output import print_json, span, table, when
 from bullswarm.cli.workflow.common import app_of, find_run, state_of
+from bullswarm.errors import BullswarmError
 
 
 @click.command(
@@ -35,8 +36,13 @@ def runs(ctx: click.Context, limit: int, json: bool) -> int:
     rows = []
     for record in records:
         folder = RunFolder(app.home.workflows / record.run_id)
-        state = folder.read_state()
-        phase = state.phase if state is not None else record.state
+        state = None
+        try:
+            state = folder.read_state()
+            phase = state.phase if state is not None else record.state
+        except BullswarmError:
+            # One that is damaged must not hide the others; 'show' says what is wrong with it.
+            phase = "damaged"
         if phase not in ENDED and not carried(folder):
             phase = f"{phase}, not carried"
         done = sum(s.status in ("done", "accepted") for s in state.steps.values()) if state else 0

@@ -13,6 +13,8 @@ from bullswarm.cli.output import coloured, note, paint
 from bullswarm.cli.workflow.common import find_run
 
 LOOK_S = 0.2
+QUIET_S = 3.0
+"""How long a run may be without a kernel before that is said: one may be on its way up."""
 UNTIL = ("end", "attention", "completed")
 
 
@@ -99,17 +101,21 @@ def follow(
             quiet_since = None
         else:
             quiet_since = quiet_since or time.monotonic()
-            if time.monotonic() - quiet_since > 3.0:
+            if time.monotonic() - quiet_since > QUIET_S or _is_up(deadline):
                 folder.check()
                 note(
                     f"nobody carries this run ({control.last_words(folder)}); "
                     f"'bullswarm workflow resume {folder.path.name[-6:]}' goes on"
                 )
                 return 1
-        if deadline is not None and time.monotonic() >= deadline:
+        if _is_up(deadline):
             note("still going; the time to watch is up")
             return 1
         time.sleep(LOOK_S)
+
+
+def _is_up(deadline: float | None) -> bool:
+    return deadline is not None and time.monotonic() >= deadline
 
 
 def _end(folder: Any, state: Any, json: bool) -> int:
