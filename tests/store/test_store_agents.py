@@ -327,7 +327,7 @@ def test_outcomes_and_how_long_a_limit_let_a_piece_run(tmp_path: Path) -> None:
     ends = ((1, "quota", 120.0), (2, "quota", 600.0), (3, "provider", 900.0), (4, None, 30.0))
     for n, kind, wall in ends:
         store.add(agent(id=f"run.step.{n}", run_id="run", ran_minutes=2.0))
-        assert [w.ran_minutes for w in store.work(START)][0] == 2.0
+        assert next(w.ran_minutes for w in store.work(START)) == 2.0
         store.end(f"run.step.{n}", START + timedelta(seconds=wall), kind is None, kind)
     store.add(agent(id="run.step2.1", run_id="run"))
     store.end("run.step2.1", START + timedelta(hours=1), False, "quota")
