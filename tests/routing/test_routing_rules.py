@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from routekit import (
@@ -24,7 +24,7 @@ from routekit import (
 
 from bullswarm.routing import route
 from bullswarm.routing.types import Config, Health, Model, Request, Window
-from bullswarm.routing.windows import month_before
+from bullswarm.routing.windows import month_days
 
 OPUS = (Model(name="opus-5", family="opus"), Model(name="sonnet-5", family="sonnet"))
 
@@ -47,12 +47,15 @@ def test_elapsed_without_a_reset_is_unknown() -> None:
         ((2026, 3, 31), (2026, 2, 28)),
         ((2028, 3, 30), (2028, 2, 29)),
         ((2026, 1, 1), (2025, 12, 1)),
+        ((2100, 3, 29), (2100, 2, 28)),
+        ((2000, 3, 29), (2000, 2, 29)),
     ],
 )
 def test_a_month_is_the_calendar_month_that_ends_at_the_reset(
     end: tuple[int, int, int], start: tuple[int, int, int]
 ) -> None:
-    assert month_before(datetime(*end, tzinfo=UTC)) == datetime(*start, tzinfo=UTC)
+    reset = datetime(*end, tzinfo=UTC)
+    assert reset - timedelta(days=month_days(reset)) == datetime(*start, tzinfo=UTC)
 
 
 def test_a_monthly_pool_is_paced_by_its_calendar_month() -> None:

@@ -26,8 +26,11 @@ ChargeBasis = Literal["penalty", "history", "bootstrap"]
 EstimateSource = Literal["history", "bootstrap", "none"]
 
 
-class Value(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=False):
-    """Base of every routing value: immutable, keyword-only, camelCase in JSON."""
+class Value(
+    msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=False, gc=False
+):
+    """Base of every routing value: immutable, keyword-only, camelCase in JSON. Values hold no
+    cycles, and a snapshot has thousands of them: the collector need not look."""
 
 
 class Window(Value, frozen=True, kw_only=True):

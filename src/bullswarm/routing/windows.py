@@ -22,18 +22,24 @@ LEAD_SHARE: dict[WindowKind, float] = {"weekly": 1 / 7, "monthly": 1 / 10}
 """A pacing window ends soon within this share of its length (routing rules)."""
 
 
-def month_before(end: datetime) -> datetime:
-    """The start of the calendar month that ends at ``end``; the 31st starts at the last day of a
-    shorter month."""
-    last = end.replace(day=1) - timedelta(days=1)
-    return last.replace(day=end.day) if end.day < last.day else last
+_DAYS_BEFORE = (31, 31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30)
+"""Days of the month before January, before February, ..."""
+
+
+def month_days(end: datetime) -> int:
+    """The days of the calendar month that ends at ``end``; one that ends on the 31st starts at the
+    last day of a shorter month."""
+    before = _DAYS_BEFORE[end.month - 1]
+    if end.month == 3 and end.year % 4 == 0 and (end.year % 100 != 0 or end.year % 400 == 0):
+        before = 29
+    return max(before, end.day)
 
 
 def length_minutes(window: Window) -> float:
     """The true length of a window (> 0): of a monthly one, that of its calendar month."""
     reset = window.resets_at
-    if window.kind == "monthly" and reset is not None and reset.year > 1:
-        return (reset - month_before(reset)).total_seconds() / 60.0
+    if window.kind == "monthly" and reset is not None:
+        return month_days(reset) * 1440.0
     return window.minutes if window.minutes > 0 else 1.0
 
 
