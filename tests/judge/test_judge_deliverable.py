@@ -1,4 +1,5 @@
-"""What a worker changed, in a repository and in a plain folder, and that looking changes nothing."""
+"""What a worker changed, in a repository and in a plain folder; and that looking changes
+nothing."""
 
 from __future__ import annotations
 
@@ -14,7 +15,7 @@ import pytest
 from bullswarm.judge import Before, Changes, compare, snapshot, take
 from bullswarm.judge import git as git_room
 
-Work = Callable[[Path], None]
+Work = Callable[[Path], object]
 
 
 @pytest.fixture(autouse=True)
@@ -100,30 +101,30 @@ GIT_CASES: dict[str, tuple[Work, tuple[tuple[str, ...], tuple[str, ...], tuple[s
     "a touched file": (lambda r: (r / "a").touch(), ((), (), (), 0)),
     "an empty folder": (lambda r: (r / "empty").mkdir(), ((), (), (), 0)),
     "an execute bit": (lambda r: (r / "a").chmod(0o755), ((), ("a",), (), 0)),
-    "a renamed file": (lambda r: (r / "a").rename(r / "z") and None, (("z",), (), ("a",), 0)),
+    "a renamed file": (lambda r: (r / "a").rename(r / "z"), (("z",), (), ("a",), 0)),
     "a file staged": (
-        lambda r: (write(r / "new", "x"), git(r, "add", "new")) and None,
+        lambda r: (write(r / "new", "x"), git(r, "add", "new")),
         (("new",), (), (), 0),
     ),
     "what was dirty, committed": (lambda r: commit(r), ((), (), (), 1)),
     "a change, committed": (
-        lambda r: (write(r / "a", "2\n"), git(r, "commit", "-qam", "x")) and None,
+        lambda r: (write(r / "a", "2\n"), git(r, "commit", "-qam", "x")),
         ((), ("a",), (), 1),
     ),
     "an empty commit": (
-        lambda r: git(r, "commit", "-q", "--allow-empty", "-m", "x") and None,
+        lambda r: git(r, "commit", "-q", "--allow-empty", "-m", "x"),
         ((), (), (), 1),
     ),
     "a commit on a new branch, back on main": (_hook, ((), ("dirty",), ("loose",), 1)),
     "an amended commit": (
-        lambda r: git(r, "commit", "-q", "--amend", "--allow-empty", "-m", "x") and None,
+        lambda r: git(r, "commit", "-q", "--amend", "--allow-empty", "-m", "x"),
         ((), (), (), 1),
     ),
     "strange names": (
-        lambda r: (write(r / "ä ö\t.txt", "x"), write(r / 'q"u\no', "x")) and None,
+        lambda r: (write(r / "ä ö\t.txt", "x"), write(r / 'q"u\no', "x")),
         (('q"u\no', "ä ö\t.txt"), (), (), 0),
     ),
-    "a file by a link": (lambda r: os.symlink("a", r / "link"), (("link",), (), (), 0)),
+    "a file by a link": (lambda r: (r / "link").symlink_to("a"), (("link",), (), (), 0)),
 }
 
 
@@ -143,7 +144,7 @@ def test_a_commit_is_named_by_its_id_and_subject(repo: Path) -> None:
 def test_a_branch_put_back_is_a_change(repo: Path) -> None:
     write(repo / "a", "2\n")
     git(repo, "commit", "-qm", "second", "--", "a")
-    changes = after(repo, lambda r: git(r, "reset", "-q", "--keep", "HEAD~1") and None)
+    changes = after(repo, lambda r: git(r, "reset", "-q", "--keep", "HEAD~1"))
     assert (changes.modified, changes.commits) == (("a",), ())
 
 
@@ -162,7 +163,7 @@ def test_going_to_a_branch_that_was_there_is_no_work(repo: Path) -> None:
     write(repo / "a", "2\n")
     commit(repo)
     git(repo, "checkout", "-q", "main")
-    changes = after(repo, lambda r: git(r, "checkout", "-q", "other") and None)
+    changes = after(repo, lambda r: git(r, "checkout", "-q", "other"))
     assert not changes.any
     assert "left main for other" in (changes.note or "")
 
@@ -179,7 +180,7 @@ def test_merging_a_branch_that_was_there_is_work(repo: Path) -> None:
     write(repo / "a", "2\n")
     commit(repo)
     git(repo, "checkout", "-q", "main")
-    changes = after(repo, lambda r: git(r, "merge", "-q", "--ff-only", "other") and None)
+    changes = after(repo, lambda r: git(r, "merge", "-q", "--ff-only", "other"))
     assert changes.modified == ("a",)
 
 
@@ -194,7 +195,7 @@ def test_a_repository_without_a_commit_is_looked_at(tmp_path: Path) -> None:
 
 def test_a_detached_head_is_looked_at(repo: Path) -> None:
     git(repo, "checkout", "-q", "--detach")
-    changes = after(repo, lambda r: git(r, "commit", "-qam", "x") and None)
+    changes = after(repo, lambda r: git(r, "commit", "-qam", "x"))
     assert len(changes.commits) == 1
 
 
@@ -359,9 +360,9 @@ PLAIN_CASES: dict[str, tuple[Work, tuple[tuple[str, ...], tuple[str, ...], tuple
     "a package": (lambda r: write(r / "node_modules/y", "2"), ((), (), ())),
     "a library": (lambda r: write(r / "env/lib/y", "2"), ((), (), ())),
     "a cache": (lambda r: write(r / "cache/y", "2"), ((), (), ())),
-    "a link": (lambda r: os.symlink("/etc", r / "l"), (("l",), (), ())),
+    "a link": (lambda r: (r / "l").symlink_to("/etc"), (("l",), (), ())),
     "an execute bit": (lambda r: (r / "a").chmod(0o755), ((), ("a",), ())),
-    "a repository made": (lambda r: git(r, "init", "-q") and None, ((".git",), (), ())),
+    "a repository made": (lambda r: git(r, "init", "-q"), ((".git",), (), ())),
 }
 
 
@@ -391,13 +392,13 @@ def test_what_was_not_looked_at_is_said(folder: Path) -> None:
 def test_links_are_not_followed(folder: Path) -> None:
     outside = folder.parent / "outside"
     write(outside / "x", "1")
-    os.symlink(outside, folder / "link")
-    os.symlink(folder, folder / "loop")
+    (folder / "link").symlink_to(outside)
+    (folder / "loop").symlink_to(folder)
     assert not after(folder, lambda r: write(outside / "x", "2")).any
 
     def turn(top: Path) -> None:
         (top / "link").unlink()
-        os.symlink("/", top / "link")
+        (top / "link").symlink_to("/")
 
     assert after(folder, turn).modified == ("link",)
 

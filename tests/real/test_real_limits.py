@@ -6,6 +6,7 @@ the work. Every number in the table is an upper bound in seconds of the attempt 
 
 from __future__ import annotations
 
+import itertools
 import json
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -332,7 +333,7 @@ def test_starts_of_one_login_are_apart_and_its_files_are_left_alone(world: World
         assert json.loads(out)["ok"], out
     asked = sorted(one.at for one in rig.asked("k1") if one.asks)
     assert len(asked) == 3
-    gaps = [later - earlier for earlier, later in zip(asked, asked[1:], strict=False)]
+    gaps = [later - earlier for earlier, later in itertools.pairwise(asked)]
     # A second apart when they start; how long each takes to its first request varies.
     assert asked[-1] - asked[0] > 1.4, gaps
     assert (login.read_bytes(), login.stat().st_mtime_ns, login.stat().st_ino) == before
