@@ -94,6 +94,7 @@ def stopped_once(tmp_path_factory: pytest.TempPathFactory) -> Any:
         (("run", "nowhere.yaml"), "nowhere.yaml"),
         (("run", "program.json", "--cwd", "nowhere"), "nowhere"),
         (("plan", "validate", "nowhere.json"), "nowhere.json"),
+        (("run", "odd.json", "--concurrency", "2"), "$.options"),
         (("plan", "export", "RUN", "--yaml", "--json"), "not both"),
         (("plan", "revise", "RUN", "nowhere.json"), "nowhere.json"),
     ],
@@ -104,6 +105,8 @@ def test_bad_words_are_named_and_nothing_starts(
     world, run_id = stopped_once
     program(world, slow("one", 0))
     (world.work / "program.json").write_text((world.root / "program.json").read_text())
+    odd = {"schemaVersion": 3, "options": [1], "steps": [slow("one", 0)]}
+    (world.work / "odd.json").write_text(json.dumps(odd))
     before = len(events(world, run_id))
     said = world.bullswarm("workflow", *[run_id if a == "RUN" else a for a in args])
     assert said.code == 2 and words in said.stderr, said
@@ -272,12 +275,13 @@ steps:
 """
     ran = world.bullswarm(
         *("workflow", "run", "-", "--json", "--concurrency", "2", "--verify-rounds", "3"),
+        *("--on-limit", "wait"),
         stdin=text,
     )
     assert ran.code == 0, ran.stderr
     assert ended(world, ran.json["runId"])["state"] == "completed"
     plan = world.bullswarm("workflow", "plan", "export", ran.json["shortId"]).json
-    assert plan["options"] == {"concurrency": 2, "verifyRounds": 3, "onLimit": "return"}
+    assert plan["options"] == {"concurrency": 2, "verifyRounds": 3, "onLimit": "wait"}
 
 
 # steering

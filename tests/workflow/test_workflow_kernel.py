@@ -129,6 +129,15 @@ def test_the_programs_on_limit_beats_the_homes_mode() -> None:
     assert starts(run.fails("a", "quota", notice=quota())) == ["a"]
 
 
+def test_a_revised_on_limit_counts_for_what_starts_next() -> None:
+    run = Run(step("a"), step("b", "a"))
+    assert only(run.commands, StartAttempt).limits_mode == "quarantine"
+    run.make(ev.PlanRevised, base_revision=1, options={"onLimit": "return"})
+    assert only(run.ended("a"), StartAttempt).limits_mode == "return"
+    run.fails("b", "quota", notice=quota())
+    assert run.status("b") == "needs-caller"
+
+
 def test_wait_mode_waits_for_the_reset_and_goes_on_with_the_session() -> None:
     run = Run(step("a"), mode="wait")
     run.fails("a", "quota", notice=quota(), session="s9")

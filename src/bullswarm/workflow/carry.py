@@ -170,7 +170,7 @@ class Carrier:
         learn_windows(self.app, ran, account)
         if ran.judgement.ok:
             self.app.store.set_incumbent(f"{spec.lane}:{self.meta.cwd}", spec.pool)
-        learn_limit(self.app, ran, provider, account, self.meta.limits_mode)
+        learn_limit(self.app, ran, provider, account, command.limits_mode)
         self._keep(ran)
         return Outcome(
             ok=ran.judgement.ok,
@@ -308,7 +308,7 @@ class Carrier:
             admission=app.admission(None, unset="hold"),
             cwd=cwd,
             purpose=command.purpose,
-            wait_for_reset=self.meta.limits_mode == "wait",
+            wait_for_reset=command.limits_mode == "wait",
             block=False,
         )
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Literal
 
+from bullswarm.runs.after import LimitsMode
 from bullswarm.workflow.faults import Fault
 from bullswarm.workflow.program import Effort, Evidence, JsonSchema
 from bullswarm.workflow.state import CheckResult, Limit, Resume, StepFailure, Value
@@ -70,6 +71,7 @@ class StartAttempt(Wanted, frozen=True, kw_only=True):
     repeatable: bool = True
     reattach: bool = False
     relogin: bool = False
+    limits_mode: LimitsMode = "quarantine"
     held_since: datetime | None = None
 
 

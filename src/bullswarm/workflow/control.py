@@ -18,7 +18,6 @@ from typing import Any
 import msgspec
 
 from bullswarm.errors import BullswarmError, UsageError
-from bullswarm.runs.after import LIMITS_MODES, LimitsMode
 from bullswarm.runs.app import App
 from bullswarm.store import RunRecord, short_id
 from bullswarm.workflow.database import database_url
@@ -26,6 +25,7 @@ from bullswarm.workflow.events import Event
 from bullswarm.workflow.faults import Fault, near
 from bullswarm.workflow.folder import Meta, Reply, RunFolder, answer_of
 from bullswarm.workflow.host import BUSY, is_carried
+from bullswarm.workflow.plan import mode_of
 from bullswarm.workflow.program import Program
 from bullswarm.workflow.state import ENDED, RunState
 from bullswarm.workflow.workspace import Leftover, Workspaces
@@ -38,14 +38,13 @@ FULL_BYTES = 1 << 20
 """With less than this left nothing can be written down any more."""
 
 
-def create(app: App, program: Program, *, cwd: str, on_limit: str | None = None) -> Meta:
+def create(app: App, program: Program, *, cwd: str) -> Meta:
     """A new run's folder and record; nothing starts yet. Raises ``UsageError``."""
     if not Path(cwd).is_dir():
         raise UsageError(f"cwd: {cwd} is not a folder")
     now = app.now()
     run_id = app.store.new_run_id(now)
-    asked = on_limit or program.options.on_limit
-    mode: LimitsMode = _mode(asked) if asked else app.settings.limits.mode
+    mode = mode_of(program, app.settings.limits.mode)
     purpose = (program.goal.strip().splitlines() or [program.steps[0].id])[0][:80]
     meta = Meta(
         run_id=run_id, cwd=os.path.realpath(cwd), limits_mode=mode, created_at=now, purpose=purpose
@@ -260,11 +259,3 @@ def document(folder: RunFolder, state: RunState) -> dict[str, Any]:
     from bullswarm.workflow.result import result
 
     return {**result(state), "worktrees": msgspec.to_builtins(folder.kept())}
-
-
-def _mode(word: str) -> LimitsMode:
-    mode = "quarantine" if word == "reroute" else word
-    for known in LIMITS_MODES:
-        if known == mode:
-            return known
-    raise UsageError(f"onLimit must be reroute, return or wait, not {word!r}")

@@ -47,6 +47,7 @@ def start_command(state: RunState, name: str, at: datetime, *, reattach: bool) -
         repeatable=role_of(step) != "act",
         reattach=reattach,
         relogin=again.relogin,
+        limits_mode=state.limits_mode,
         held_since=attempt.asked_at if attempt.held_why else None,
     )
 

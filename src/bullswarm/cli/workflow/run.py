@@ -105,14 +105,12 @@ def run(
         document = parse(sys.stdin.read(), name="stdin")
     else:
         document = read(program or "")
-    if isinstance(document, dict):
-        options = dict(document.get("options") or {})
-        if concurrency is not None:
-            options["concurrency"] = concurrency
-        if verify_rounds is not None:
-            options["verifyRounds"] = verify_rounds
-        if options:
-            document = {**document, "options": options}
+    flags = {"concurrency": concurrency, "verifyRounds": verify_rounds, "onLimit": on_limit}
+    given = {key: value for key, value in flags.items() if value is not None}
+    if given and isinstance(document, dict):
+        options = document.get("options", {})
+        if isinstance(options, dict):
+            document = {**document, "options": {**options, **given}}
     valid, faults, advice = validate(document, folder=folder)
     if valid is not None:
         faults = control.unknown_pools(app, valid)
@@ -134,7 +132,7 @@ def run(
             click.echo(export(valid, yaml=True))
         return 0
     database_url(app.env)
-    meta = control.create(app, valid, cwd=folder, on_limit=on_limit)
+    meta = control.create(app, valid, cwd=folder)
     where = RunFolder(app.home.workflows / meta.run_id)
     control.start_kernel(app, where)
     short = meta.run_id[-6:]
