@@ -38,12 +38,6 @@ DENIED = (
 RUN = ("run", "--lane", "analyze")
 
 
-@pytest.fixture
-def echo(world: World) -> World:
-    world.echo("a", "b")
-    return world
-
-
 def bullswarm(world: World, *argv: str, **options: Any) -> subprocess.CompletedProcess[str]:
     options.setdefault("stdin", subprocess.DEVNULL)
     options.setdefault("stdout", subprocess.PIPE)
