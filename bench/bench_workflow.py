@@ -53,7 +53,7 @@ def main() -> int:
     import bullswarm.providers.echo as echo
 
     agent = Path(echo.__file__).with_name("agent.py")
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         root = Path(folder)
         home, work, pool = root / "home", root / "work", root / "pool"
         for path in (home, work, pool):
@@ -67,7 +67,7 @@ def main() -> int:
         (root / "program.json").write_text(json.dumps(program(options.steps)))
         alone = bare(agent, pool, work, options.steps)
         env = {**os.environ, "BULLSWARM_HOME": str(home)}
-        command = [sys.executable, "-m", "bullswarm", "workflow", "run", "--watch", "--json"]
+        command = [sys.executable, "-m", "bullswarm", "workflow", "run", str(root / "program.json")]
         began = time.perf_counter()
         ran = subprocess.run(
             [*command, "--watch", "--json"], cwd=work, env=env, capture_output=True

@@ -254,6 +254,23 @@ def leftovers(folder: RunFolder) -> tuple[Leftover, ...]:
     return left
 
 
+def await_end(folder: RunFolder, state: RunState) -> None:
+    """Wait a moment for what a kernel does when its run has ended: worktrees are put away, and the
+    result is written."""
+    deadline = time.monotonic() + LEAVE_S
+    while carried(folder) and time.monotonic() < deadline:
+        with contextlib.suppress(OSError, msgspec.DecodeError):
+            if msgspec.json.decode(folder.result_file.read_bytes(), type=_End).ended_at == (
+                state.ended_at
+            ):
+                return
+        time.sleep(STEP_S)
+
+
+class _End(msgspec.Struct, rename="camel"):
+    ended_at: datetime | None = None
+
+
 def document(folder: RunFolder, state: RunState) -> dict[str, Any]:
     """The result document, with the worktrees that were kept."""
     from bullswarm.workflow.result import result

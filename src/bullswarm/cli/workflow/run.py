@@ -106,11 +106,11 @@ def run(
     else:
         document = read(program or "")
     flags = {"concurrency": concurrency, "verifyRounds": verify_rounds, "onLimit": on_limit}
-    given = {key: value for key, value in flags.items() if value is not None}
-    if given and isinstance(document, dict):
+    wanted = {key: value for key, value in flags.items() if value is not None}
+    if wanted and isinstance(document, dict):
         options = document.get("options", {})
         if isinstance(options, dict):
-            document = {**document, "options": {**options, **given}}
+            document = {**document, "options": {**options, **wanted}}
     valid, faults, advice = validate(document, folder=folder)
     if valid is not None:
         faults = control.unknown_pools(app, valid)

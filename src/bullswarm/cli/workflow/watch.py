@@ -119,15 +119,20 @@ def _is_up(deadline: float | None) -> bool:
 
 
 def _end(folder: Any, state: Any, json: bool) -> int:
-    from bullswarm.workflow.control import document
+    from bullswarm.workflow.control import await_end, document
     from bullswarm.workflow.result import summary
+    from bullswarm.workflow.state import ENDED
 
+    if state.phase in ENDED:
+        await_end(folder, state)
     if json:
         line = {"end": document(folder, state)}
         click.echo(msgspec.json.encode(line).decode())
     else:
         for text in summary(state):
             click.echo(text)
+        for one in folder.kept():
+            click.echo(f"  kept {one.path} ({one.branch}): {one.why}")
     return 0 if state.phase == "completed" else 1
 
 
