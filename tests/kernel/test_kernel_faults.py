@@ -128,6 +128,18 @@ def test_work_that_was_not_merged_outlives_its_run_until_it_is_thrown_away(world
     assert "bullswarm/" not in world.git("branch", "--list") + world.git("worktree", "list")
 
 
+def test_doctor_removes_what_a_crash_left_of_a_merged_worktree(world: World) -> None:
+    world.echo("a")
+    end = run(world, own("one", "echo: write x.txt made", "x.txt"))
+    assert end["state"] == "completed"
+    world.git("branch", f"bullswarm/{end['runId']}/one")
+    world.git("branch", "bullswarm/mine")
+    doctor = world.bullswarm("workflow", "doctor")
+    assert doctor.code == 0, doctor.stdout
+    branches = world.git("branch", "--list", "bullswarm/*")
+    assert branches.split() == ["bullswarm/mine"]
+
+
 def test_a_worktree_is_merged_whatever_the_repository_says_of_commits(world: World) -> None:
     world.echo("a")
     (world.work / ".gitignore").write_text("out/\n")

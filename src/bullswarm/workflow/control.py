@@ -246,7 +246,7 @@ def _is_over(folder: RunFolder) -> bool:
 
 def leftovers(folder: RunFolder) -> tuple[Leftover, ...]:
     """Remove the run's worktrees that hold nothing of their own; name the others."""
-    if not folder.meta_file.is_file() or not folder.worktrees.is_dir():
+    if not folder.meta_file.is_file() or not folder.worktrees.exists():
         return ()
     meta = folder.read_meta()
     left = Workspaces(folder.worktrees, meta.cwd, meta.run_id).sweep()

@@ -6,6 +6,7 @@ is kept and named, whatever happened.
 
 from __future__ import annotations
 
+import contextlib
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
@@ -141,17 +142,35 @@ class Workspaces:
         return None
 
     def sweep(self) -> tuple[Leftover, ...]:
-        """Remove every worktree of the run that holds nothing of its own; name the others."""
-        if not self._root.is_dir():
-            return ()
-        left = [self.drop(tree.name) for tree in sorted(self._root.iterdir()) if tree.is_dir()]
+        """Remove every worktree and branch of the run that holds nothing of its own; name the
+        others."""
+        left = [self.drop(tree.name) for tree in _folders(self._root)]
+        # Where the repository is gone, its branches are, too.
+        with contextlib.suppress(UsageError):
+            left += [self._drop_branch(branch) for branch in self._lone_branches()]
         return tuple(one for one in left if one is not None)
+
+    def _lone_branches(self) -> list[str]:
+        """Branches of the run without a worktree: a crash came between the two."""
+        below = f"refs/heads/{branch_of(self._run_id, '')}"
+        found = _git(self._top(), "for-each-ref", "--format=%(refname:short)", below, check=False)
+        kept = {branch_of(self._run_id, tree.name) for tree in _folders(self._root)}
+        return [name for name in found.stdout.split() if name not in kept]
+
+    def _drop_branch(self, branch: str) -> Leftover | None:
+        top = self._top()
+        _git(top, "worktree", "prune", check=False)
+        if _git(top, "branch", "-q", "-d", branch, check=False).returncode == 0:
+            return None
+        return Leftover(path=top, branch=branch, why="it has commits that were not merged")
 
     def discard(self) -> None:
         """Remove every worktree and branch of the run with all that is in them."""
-        for tree in sorted(self._root.iterdir()) if self._root.is_dir() else ():
+        for tree in _folders(self._root):
             _git(self._top(), "worktree", "remove", "--force", "--force", str(tree), check=False)
             _git(self._top(), "branch", "-q", "-D", self.branch(tree.name), check=False)
+        for branch in self._lone_branches():
+            _git(self._top(), "branch", "-q", "-D", branch, check=False)
 
     def _unsaved(self, tree: Path, branch: str) -> str | None:
         status = _git(str(tree), "status", "--porcelain", "--untracked-files=all", check=False)
@@ -168,6 +187,10 @@ class Workspaces:
         if found.returncode:
             raise UsageError(f"workspace own needs a git repository; {self._cwd} is in none")
         return found.stdout.strip()
+
+
+def _folders(root: Path) -> list[Path]:
+    return sorted(p for p in root.iterdir() if p.is_dir()) if root.is_dir() else []
 
 
 def _verb(args: Sequence[str]) -> str:
