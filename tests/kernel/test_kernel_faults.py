@@ -7,6 +7,7 @@ import resource
 import shutil
 import signal
 import sqlite3
+import subprocess
 import time
 from pathlib import Path
 from typing import Any
@@ -138,6 +139,28 @@ def test_doctor_removes_what_a_crash_left_of_a_merged_worktree(world: World) -> 
     assert doctor.code == 0, doctor.stdout
     branches = world.git("branch", "--list", "bullswarm/*")
     assert branches.split() == ["bullswarm/mine"]
+
+
+def test_a_merge_waits_for_another_git_whoever_it_belongs_to(world: World) -> None:
+    world.echo("a")
+    lock = world.work / ".git" / "index.lock"
+    lines = f"echo: write x.txt made\necho: run touch {lock}"
+    run_id = start(world, own("one", lines, "x.txt"))
+    wait_for(lambda: step_of(result(world, run_id), "one")["status"] == "merging")
+    branch = f"bullswarm/{run_id}/one"
+    wait_for(lambda: "made" in _log(world, branch))
+    lock.unlink()
+    document = ended(world, run_id)
+    assert document["state"] == "completed"
+    assert len(step_of(document, "one")["attempts"]) == 1
+    assert (world.work / "x.txt").read_text() == "made\n"
+
+
+def _log(world: World, branch: str) -> str:
+    try:
+        return world.git("show", f"{branch}:x.txt")
+    except subprocess.CalledProcessError:
+        return ""
 
 
 def test_a_worktree_is_merged_whatever_the_repository_says_of_commits(world: World) -> None:

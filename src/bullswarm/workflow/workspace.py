@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import subprocess
+import time
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -21,6 +22,10 @@ AUTHOR = (
     # Nobody is there to type a passphrase.
     *("-c", "commit.gpgSign=false"),
 )
+
+
+LOCKED_S = 15.0
+"""How long another git may hold the repository."""
 
 
 class GitError(BullswarmError):
@@ -107,6 +112,9 @@ class Workspaces:
             _git(str(tree), *AUTHOR, "commit", "-q", "--no-verify", "-m", message)
         if _git(top, "merge-base", "--is-ancestor", branch, "HEAD", check=False).returncode == 0:
             return MergeResult(ok=True)
+        if _head(top, "MERGE_HEAD") == _head(top, branch):
+            # A crash cut our own merge short.
+            _git(top, "merge", "--abort", check=False)
         merged = _git(
             top, *AUTHOR, "merge", "--no-edit", "--no-verify", "-m", message, branch, check=False
         )
@@ -200,8 +208,23 @@ def _verb(args: Sequence[str]) -> str:
     return rest[0] if rest else ""
 
 
+def _head(cwd: str, name: str) -> str | None:
+    found = _git(cwd, "rev-parse", "--verify", "-q", name, check=False)
+    return found.stdout.strip() if found.returncode == 0 else None
+
+
 def _git(cwd: str, *args: str, check: bool = True) -> subprocess.CompletedProcess[str]:
-    done = subprocess.run(["git", *args], cwd=cwd, capture_output=True, text=True, errors="replace")
+    """Run git; while another git holds the repository's lock, for some time again and again: a
+    person's, a worker's, or one that a dead kernel left running."""
+    deadline = time.monotonic() + LOCKED_S
+    while True:
+        done = subprocess.run(
+            ["git", *args], cwd=cwd, capture_output=True, text=True, errors="replace"
+        )
+        if done.returncode and ".lock'" in done.stderr and time.monotonic() < deadline:
+            time.sleep(0.1)
+            continue
+        break
     if check and done.returncode:
         said = done.stderr.strip() or done.stdout.strip()
         raise GitError(f"git {_verb(args)} failed in {cwd}: {said}")
