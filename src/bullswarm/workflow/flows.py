@@ -188,12 +188,14 @@ def _record(n: int, event: str, state: states.RunState) -> None:
     def write() -> None:
         folder = _carrier().folder
         folder.check()
+        taken = decode_event(event) if event else None
+        if taken is not None:
+            # Before the state: who follows both must not see the end without what led to it.
+            folder.append_event(n, taken)
         folder.write_state(state)
         if state.phase != "running":
             _carrier().leave_line()
-        if event:
-            taken = decode_event(event)
-            folder.append_event(n, taken)
+        if taken is not None:
             folder.taken(taken.id)
 
     _or_crash(write)
