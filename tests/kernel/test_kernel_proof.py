@@ -6,7 +6,7 @@ import json
 import time
 from typing import Any
 
-from kernelkit import run, slow, step_of, wait_for, writes
+from kernelkit import result, run, slow, start, step_of, wait_for, writes
 
 from bullswarm.runs.app import App
 from rig import World
@@ -175,6 +175,32 @@ def test_return_mode_hands_a_limit_to_the_caller(world: World) -> None:
     app = App.open(str(world.bull))
     assert not app.store.quarantines(app.now()), "nothing is remembered of the pool"
     app.store.close()
+
+
+def test_wait_mode_waits_for_the_reset_and_goes_on_with_the_session(world: World) -> None:
+    world.echo("a")
+    state = world.bull / "state.json"
+    known = json.loads(state.read_text())
+    known["limits"] = {"waitMarginSeconds": 0}
+    state.write_text(json.dumps(known))
+    script = world.root / "echo" / "a" / "script"
+    script.write_text(f"echo: limit-event five_hour {int(time.time()) + 6}\n")
+    run_id = start(world, slow("one", 0), slow("two", 0, "one"), options={"onLimit": "wait"})
+
+    def waiting() -> Any:
+        rows = world.bullswarm("assignments", "--json").json["assignments"]
+        return next((row for row in rows if row["state"] == "held"), None)
+
+    held = wait_for(waiting)
+    assert "waiting for a reset" in held["why"] and held["until"]
+    script.unlink()
+    end = wait_for(lambda: (found := result(world, run_id))["ended"] and found)
+    assert end["state"] == "completed"
+    limited, done = step_of(end, "one")["attempts"]
+    assert (limited["failureKind"], done["failureKind"]) == ("quota", None)
+    assert {limited["pool"], done["pool"]} == {"echo:a"}
+    assert limited["session"] and done["session"] == limited["session"]
+    assert len(step_of(end, "two")["attempts"]) == 1, "a wait spends no retry of anybody"
 
 
 def test_time_box_effort_model_and_route_reach_the_worker(world: World) -> None:

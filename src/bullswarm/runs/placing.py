@@ -198,13 +198,14 @@ def _waiting(agent: Agent) -> list[Waiting]:
 def _wait(want: Want, decision: Decision, now: datetime) -> tuple[datetime | None, Queued, str]:
     if want.not_before is not None and now < want.not_before:
         return want.not_before, "waiting", "a pause before the next attempt"
-    if decision.hold is not None:
-        state: Queued = "waiting" if decision.hold.kind == "cap" else "held"
-        return decision.hold.until, state, decision.hold.reason
-    nobody = decision.pool is None and not decision.keep_on_caller
+    hold = decision.hold
+    nobody = not decision.keep_on_caller and not any(c.eligible for c in decision.candidates)
     if nobody and want.wait_for_reset and decision.retry_at is not None:
         until = decision.retry_at + timedelta(seconds=want.wait_margin_s)
-        return until, "held", f"waiting for a reset: {decision.reason}"
+        return until, "held", f"waiting for a reset: {hold.reason if hold else decision.reason}"
+    if hold is not None:
+        state: Queued = "waiting" if hold.kind == "cap" else "held"
+        return hold.until, state, hold.reason
     return None, "waiting", ""
 
 

@@ -309,6 +309,7 @@ class Carrier:
             cwd=cwd,
             purpose=command.purpose,
             wait_for_reset=command.limits_mode == "wait",
+            wait_margin_s=app.settings.limits.wait_margin_seconds,
             block=False,
         )
 

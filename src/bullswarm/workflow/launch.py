@@ -34,7 +34,7 @@ def start_command(state: RunState, name: str, at: datetime, *, reattach: bool) -
         avoid=step.route.avoid,
         not_providers=_providers(state, step.route.independent_of),
         rather_not=_rather_not(state, step),
-        exclude=_still_out(found, again, at),
+        exclude=_still_out(state, found, again, at),
         exclude_groups=again.exclude_groups,
         pool=again.pool,
         resume=again.resume,
@@ -96,17 +96,20 @@ def _providers(state: RunState, names: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _still_out(found: StepState, again: Again, at: datetime) -> tuple[str, ...]:
-    """A pool whose limit has reset since is no longer left out."""
-    reset = {
+def _still_out(state: RunState, found: StepState, again: Again, at: datetime) -> tuple[str, ...]:
+    """A pool whose limit has reset since is no longer left out; one whose reset is waited for never
+    is: its bench alone keeps it out."""
+    back = {
         a.pool
         for a in found.attempts
-        if a.failure_kind == "quota"
-        and a.notice is not None
-        and a.notice.resets_at is not None
-        and a.notice.resets_at <= at
+        if a.failure_kind == "quota" and (state.limits_mode == "wait" or _has_reset(a, at))
     }
-    return tuple(pool for pool in again.exclude if pool not in reset)
+    return tuple(pool for pool in again.exclude if pool not in back)
+
+
+def _has_reset(attempt: AttemptState, at: datetime) -> bool:
+    notice = attempt.notice
+    return notice is not None and notice.resets_at is not None and notice.resets_at <= at
 
 
 def _before(found: StepState, again: Again) -> Before | None:

@@ -14,7 +14,6 @@ from datetime import timedelta
 from bullswarm.errors import BullswarmError
 from bullswarm.runs.placing import LOOK_AGAIN_S, LOOK_S, ready
 from bullswarm.workflow.carry import Carrier
-from bullswarm.workflow.ending import RESET_MARGIN_S
 from bullswarm.workflow.events import Event, Released
 from bullswarm.workflow.state import AttemptState, RunState
 
@@ -57,13 +56,12 @@ class Line:
         here = {agent.id for agent in app.store.line()}
         go = ready(app, state.run_id) if here & held.keys() else frozenset()
         now = app.now()
+        margin = timedelta(seconds=app.settings.limits.wait_margin_seconds)
         for attempt_id, (step, attempt) in held.items():
             lost = attempt_id not in here
             until = attempt.held_until
             late = (
-                state.limits_mode == "wait"
-                and until is not None
-                and until - timedelta(seconds=RESET_MARGIN_S) <= now < until
+                state.limits_mode == "wait" and until is not None and until - margin <= now < until
             )
             # Just after a reset its provider may be late; the hold's own time comes soon.
             if lost or (attempt_id in go and not late):
