@@ -54,6 +54,16 @@ QUOTA: list[tuple[str, str | None, str | None, str | None]] = [
         None,
     ),
     ("You've hit your fast limit", None, None, None),
+    ("Spending cap reached resets 11pm (UTC)", "monthly", None, "11-30 23:00"),
+    ("Free allocated quota exceeded.", None, None, None),
+    ("Allocated quota exceeded, please increase your quota limit.", None, None, None),
+    (
+        "You have reached your specified API usage limits. You will regain access on "
+        "2026-12-04 at 06:30 UTC.",
+        None,
+        None,
+        "12-04 06:30",
+    ),
     ("You're out of extra usage · resets 11pm (UTC)", "balance", None, "11-30 23:00"),
     ("Credit balance is too low", "balance", None, None),
     (
@@ -344,6 +354,7 @@ NOT_NOTICES = [
     "Error: Time limit exceeded",
     "File size limit exceeded",
     "Recursion limit reached",
+    "inotify watch limit reached",
     "401 lines of code",
     "503 tests passed",
     "Reading additional input from stdin...",

@@ -122,6 +122,8 @@ UNKNOWN = [
     "resets Feb 30, 3pm (UTC)",
     "resets 12/4/2026 6:30am",
     "resets soon",
+    "resets at midnight Pacific",
+    "resets 8pm Eastern",
     "resets later today",
     "You've hit your limit",
     "try again in 0 seconds",
@@ -150,6 +152,9 @@ CALENDAR = [
     ("2027-01-01 00:01", "UTC", "resets Dec 31, 11:59pm (UTC)", "2027-01-01 00:01"),
     ("2026-03-01 00:00", "UTC", "resets Feb 29, 3am (UTC)", None),
     ("2027-12-01 00:00", "UTC", "resets Feb 29, 3am (UTC)", "2028-02-29 03:00"),
+    # One that is nearer in the past is over, and not a year away.
+    ("2026-12-01 18:00", "UTC", "resets Dec 1 at 11am (UTC)", None),
+    ("2026-12-01 18:00", "UTC", "resets Sept 5th, 11am (UTC)", None),
     # The zone's rules on the day of the reset, not of the day of the notice.
     ("2026-03-28 22:00", "Europe/Berlin", "resets 5:42 AM", "2026-03-29 03:42"),
     ("2026-10-24 21:00", "Europe/Berlin", "resets 5:42 AM", "2026-10-25 04:42"),

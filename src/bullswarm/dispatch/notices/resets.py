@@ -26,7 +26,7 @@ _LONGEST = 4000
 _EPOCH = re.compile(r"(\d{10}|\d{13})(?:\.\d+)?(?![\w:-])", FLAGS)
 _ANCHOR = re.compile(
     r"(?<![a-z])(?P<word>resets?|resetting|retry(?:ing)?|try (?:it )?again|again|available|renews?"
-    r"|refresh(?:es)?|until|wait|come back|unlocks?)(?P<key>(?:[_ -]?(?:at|on|in|after|delay|time"
+    r"|refresh(?:es)?|until|wait|come back|unlocks?|regain access)(?P<key>(?:[_ -]?(?:at|on|in|after|delay|time"
     r"|date|timestamp|seconds|secs|sec|ms)(?![a-z]))*)(?P<mark>[\"' ]*[:=][\"' ]*)?",
     FLAGS,
 )
@@ -47,7 +47,7 @@ def parse_reset(text: str, now: datetime, zone: tzinfo | None = None) -> datetim
     ``now`` is aware. ``zone`` stands for times without a zone (None: this machine's zone). The
     most complete expression wins, so a full date is never cut down to its time of day. A time past
     by less than ``SKEW`` is ``now``; a time of day, weekday or date without a year is its next
-    occurrence; a full date that is long past is None.
+    occurrence; a date that is long past, or nearer in the past than ahead, is None.
     """
     now = now.astimezone(UTC)
     try:

@@ -14,6 +14,10 @@ from bullswarm.dispatch.notices.zones import find_zone, instants, means_local, w
 SKEW = timedelta(minutes=5)
 """A time past by less than this means now: two clocks differ, or the minute was cut off."""
 
+AHEAD = timedelta(days=183)
+"""A date without a year that lies further ahead is nearer in the past, so it is over: no window is
+that long."""
+
 FLAGS = re.ASCII | re.IGNORECASE
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
@@ -47,7 +51,7 @@ _ZONE_PARENS = re.compile(r"\(([^()]{1,60})\)")
 _ZONE_BARE = re.compile(
     r"[A-Za-z]+/[A-Za-z_]+(?:/[A-Za-z_]+)?(?:[+-]\d{1,2})?(?!\w)|(?:UTC|GMT) ?[+-]\d{1,2}"
     r"(?::?\d\d)?(?!\w)|[+-]\d{2}:?\d{2}(?!\d)|[A-Z]{2,5}(?=$|[\s.,;:)!·])|(?:local|your) time"
-    r"|(?:[A-Z][a-z]+ ){1,2}[Tt]ime(?!\w)",
+    r"|(?:[A-Z][a-z]+ ){1,2}[Tt]ime(?!\w)|(?:Pacific|Mountain|Central|Eastern)(?!\w)",
     re.ASCII,
 )
 _JOIN = re.compile(r"(?:[ ,@]|(?:at|on)(?!\w))+", FLAGS)
@@ -152,7 +156,7 @@ def _resolve(got: dict[str, str], now: datetime, zone: tzinfo | None) -> datetim
     for day in dates:
         for instant in instants(day, at, zone):
             if instant > now - SKEW:
-                return instant
+                return instant if instant <= now + AHEAD else None
     return None
 
 

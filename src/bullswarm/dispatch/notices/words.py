@@ -31,7 +31,8 @@ _NOUN = (
     r"|they|provider|no|not|any|an?|saw|got|met|shows?|reports?|context|window|tokens?|output|input"
     r"|prompt|turns?|iterations?|recursion|time|memory|size|depth|tools?|loop|retry|retries|files?"
     r"|lines?|characters?|length|stack|heap|connections?|upload|disk|steps?|thinking|max-?turns"
-    r"|\w+(?<!includ)(?<!extend)(?<!shar)ed)\b)"
+    r"|watch|watch(?:er)?s"
+    r"|\w+(?<!includ)(?<!extend)(?<!shar)(?<!allocat)(?<!specifi)ed)\b)"
 )
 
 _NOT_USAGE = re.compile(
@@ -71,7 +72,7 @@ _QUOTA = (
     ),
     # Claude AI usage limit reached; the usage limit has been reached; individual quota reached.
     re.compile(
-        rf"(?:the |your |this )?(?P<what>(?:{_NOUN}[\w'.-]+ ){{0,5}}?)(?:limit|quota|capacity"
+        rf"(?:the |your |this )?(?P<what>(?:{_NOUN}[\w'.-]+ ){{0,5}}?)(?:limit|spending cap|quota|capacity"
         rf"|free usage|usage"
         rf"|allowance|allocation) (?:(?:has been|was|is|have been) (?:already "
         rf"|fully )?)?{_DONE}(?!\w)",
@@ -146,7 +147,7 @@ _WINDOWS = (
     ("five_hour", re.compile(r"session|\b(?:5|five)[- _]?(?:h|hours?)\b|hourly", _FLAGS)),
     ("weekly", re.compile(r"week|\b(?:7|seven)[- _]?days?\b", _FLAGS)),
     ("daily", re.compile(r"daily|today|\bday\b", _FLAGS)),
-    ("monthly", re.compile(r"month|\bspend\b", _FLAGS)),
+    ("monthly", re.compile(r"month|\bspend(?:ing)?\b", _FLAGS)),
 )
 _BALANCE = re.compile(r"credit|balance|extra usage|fund|billing|payment|insufficient", _FLAGS)
 _FAMILY = re.compile(r"\b(opus|sonnet|haiku|fable|mythos)\b", _FLAGS)
