@@ -243,6 +243,9 @@ ANSWERS = [
     "Rate limits: the client backs off for 20 s, then for 60 s.",
     "rate limit exceeded is raised in src/client.py line 40, and handled by the caller.",
     "quota exceeded errors are now handled in meters.py.",
+    "Usage limit reached errors are mapped in limits.py; resets are parsed by resets.py.",
+    "API Error: 529 overloaded_error at 10:22, and then it recovered after three retries.",
+    "I could not complete the task. The schema in db/v3.sql lacks the users table.",
     "You've reached your limit of three retries, so the loop ends.",
     "You have exceeded your own buffer: limit it to 4 KiB.",
     "You've hit your head on a known bug: the limit is checked twice.",
@@ -273,6 +276,20 @@ def test_a_worker_that_saw_no_request_gave_no_answer(answer: str) -> None:
     gate = content_gate(answer, "Find the bug in the parser.")
     assert (gate.ok, gate.failure_kind) == (False, "not-produced")
     assert "no request" in gate.why
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "I was unable to complete the task.",
+        "I'm unable to complete this task.",
+        "I apologize, but I cannot complete this task.",
+        "Sorry, I couldn't finish the work.",
+    ],
+)
+def test_giving_up_without_a_reason_is_no_answer(answer: str) -> None:
+    gate = content_gate(answer, "Find the bug in the parser.")
+    assert (gate.ok, gate.failure_kind) == (False, "not-produced")
 
 
 @pytest.mark.parametrize("answer", REFUSALS)

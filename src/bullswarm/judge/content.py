@@ -111,6 +111,8 @@ def without_substance(text: str, prompt: str = "") -> str | None:
     refuses = phrases.REFUSAL.fullmatch(told[0]) and len(text) <= 900 and len(told) <= 6
     if refuses and not phrases.ASKS_FOR_REFUSAL.search(asked):
         return "a refusal"
+    if len(told) == 1 and phrases.GAVE_UP.fullmatch(told[0]):
+        return "it says that it did not do the task, and not why"
     if all(phrases.ASKS_PERMISSION.fullmatch(s) for s in told):
         return "it waits for a permission that nobody can give"
     if all(phrases.ANNOUNCEMENT.fullmatch(s) or phrases.ASKS_PERMISSION.fullmatch(s) for s in told):

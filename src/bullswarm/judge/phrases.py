@@ -175,6 +175,14 @@ REFUSAL = re.compile(
     )
 )
 
+GAVE_UP = re.compile(
+    rf"{_SORRY}i ?(?:{_CANT}|was unable to|was not able to|wasn't able to|couldn't|"
+    r"could not|didn't|did not|failed to) (?:complete|finish|accomplish|carry out|perform|fulfil|"
+    r"fulfill|do) (?:this|that|the|your) (?:task|request|work|job|assignment|instructions?)"
+    r"(?: (?:at this time|right now|as requested|successfully))?"
+)
+"""Counts only alone: with a reason beside it, it is a report of what stands in the way."""
+
 ASKS_FOR_REFUSAL = re.compile(r"\b(?:refus|declin|reject|apolog|turn(?:ing)? down|say no)")
 
 ASKS_PERMISSION = re.compile(

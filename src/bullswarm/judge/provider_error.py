@@ -50,7 +50,8 @@ _BARE = re.compile(
     r"(?:\W.{0,80}please run /login.{0,20})?|please run /login.{0,40}|"
     r"credit balance is too low.{0,80}|"
     r"claude ai usage limit reached(?:\|\d{6,13})?.{0,20}|"
-    r"(?:error: )?(?:rate limit|quota|usage limit) (?:reached|exceeded)\b.{0,160}|"
+    r"(?:error: )?(?:rate limit|quota|usage limit) (?:reached|exceeded)\b"
+    r"(?! (?:errors?|exceptions?|events?|messages?|responses?|cases?|handling)\b).{0,160}|"
     r"(?:individual |daily |monthly )?quota (?:reached|exhausted|exceeded)\b.{0,160}|"
     r"you(?:'ve| have) (?:hit|reached|exceeded|exhausted) your (?:[\w'-]+ ){0,5}"
     r"(?:limit|quota|capacity)(?:\s*[·∙•|.!,;(—-].{0,300}|"
@@ -71,8 +72,8 @@ _ABOUT = re.compile(
     r"is (?:raised|thrown|returned|logged|shown|caught|handled|caused|printed|emitted|expected)|"
     r"are (?:raised|thrown|returned|logged|caught|handled)|was (?:fixed|handled|caused|added)|"
     r"(?:now|no longer) (?:handled|retried|raised)|fixed (?:in|by)|handled (?:in|by)|"
-    r"i (?:added|fixed|found|changed|updated|removed)|the (?:client|code|test|parser|function|"
-    r"handler|wrapper) |src/|tests?/|line \d+)",
+    r"(?:it|and|then) recovered|i (?:added|fixed|found|changed|updated|removed)|"
+    r"the (?:client|code|test|parser|function|handler|wrapper) |src/|tests?/|line \d+)",
     re.I,
 )
 

@@ -26,8 +26,8 @@ _LONGEST = 4000
 _EPOCH = re.compile(r"(\d{10}|\d{13})(?:\.\d+)?(?![\w:-])", FLAGS)
 _ANCHOR = re.compile(
     r"(?<![a-z])(?P<word>resets?|resetting|retry(?:ing)?|try (?:it )?again|again|available|renews?"
-    r"|refresh(?:es)?|until|wait|come back|unlocks?|regain access)(?P<key>(?:[_ -]?(?:at|on|in|after|delay|time"
-    r"|date|timestamp|seconds|secs|sec|ms)(?![a-z]))*)(?P<mark>[\"' ]*[:=][\"' ]*)?",
+    r"|refresh(?:es)?|until|wait|come back|unlocks?|regain access)"
+    r"(?P<key>(?:[_ -]?(?:at|on|in|after|delay|time|date|timestamp|seconds|secs|sec|ms)(?![a-z]))*)(?P<mark>[\"' ]*[:=][\"' ]*)?",
     FLAGS,
 )
 _FILLER = re.compile(

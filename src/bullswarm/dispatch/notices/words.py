@@ -72,8 +72,8 @@ _QUOTA = (
     ),
     # Claude AI usage limit reached; the usage limit has been reached; individual quota reached.
     re.compile(
-        rf"(?:the |your |this )?(?P<what>(?:{_NOUN}[\w'.-]+ ){{0,5}}?)(?:limit|spending cap|quota|capacity"
-        rf"|free usage|usage"
+        rf"(?:the |your |this )?(?P<what>(?:{_NOUN}[\w'.-]+ ){{0,5}}?)(?:limit|quota|capacity"
+        rf"|spending cap|free usage|usage"
         rf"|allowance|allocation) (?:(?:has been|was|is|have been) (?:already "
         rf"|fully )?)?{_DONE}(?!\w)",
         _FLAGS,
