@@ -27,7 +27,8 @@ _EPOCH = re.compile(r"(\d{10}|\d{13})(?:\.\d+)?(?![\w:-])", FLAGS)
 _ANCHOR = re.compile(
     r"(?<![a-z])(?P<word>resets?|resetting|retry(?:ing)?|try (?:it )?again|again|available|renews?"
     r"|refresh(?:es)?|until|wait|come back|unlocks?|regain access)"
-    r"(?P<key>(?:[_ -]?(?:at|on|in|after|delay|time|date|timestamp|seconds|secs|sec|ms)(?![a-z]))*)(?P<mark>[\"' ]*[:=][\"' ]*)?",
+    r"(?P<key>(?:[_ -]?(?:at|on|in|after|delay|time|date|timestamp|seconds|secs|sec|ms)(?![a-z]))*)"
+    r"(?P<mark>[\"' ]*[:=][\"' ]*)?",
     FLAGS,
 )
 _FILLER = re.compile(
