@@ -70,6 +70,26 @@ def test_a_value_of_the_wanted_type_is_preferred() -> None:
     assert gate.ok and value == {"a": 1}
 
 
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"type": ["object", "null"]},
+        {"$ref": "#/$defs/a", "$defs": {"a": {"type": "object", "required": ["a"]}}},
+        {"oneOf": [{"type": "object", "required": ["a"]}, {"type": "object", "required": ["b"]}]},
+        {"allOf": [{"type": "object"}], "required": ["a"]},
+    ],
+)
+def test_a_footnote_is_no_answer_where_only_an_object_can_be(schema: dict[str, Any]) -> None:
+    gate, value = answer_gate('The result is {"a": 1}. Sources: [1]', schema)
+    assert gate.ok and value == {"a": 1}
+
+
+def test_where_both_can_be_the_last_value_counts() -> None:
+    schema = {"anyOf": [{"type": "object"}, {"type": "array", "minItems": 2}]}
+    gate, _ = answer_gate('Maybe {"a": 1}; no: [1]', schema)
+    assert not gate.ok
+
+
 def test_the_last_answer_counts_though_an_earlier_one_would_pass() -> None:
     text = '```json\n{"title": "x"}\n```\n```json\n{"title": 3}\n```'
     gate, value = answer_gate(text, REPORT)

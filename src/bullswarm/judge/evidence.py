@@ -18,6 +18,7 @@ from bullswarm.judge.schema import (
     Fault,
     NotFound,
     Schema,
+    container_of,
     find_json,
     make_schema,
     parse_file,
@@ -144,11 +145,9 @@ def run_schema(
     """Check a file (relative to ``cwd``; JSON, or YAML by its name) or ``$output``, the answer,
     against a schema. Raises ``UsageError`` for a bad schema only."""
     known = schema if isinstance(schema, Schema) else make_schema(schema)
-    wanted = known.document.get("type") if isinstance(known.document, dict) else None
     try:
         if source == OUTPUT:
-            prefer = wanted if wanted in ("object", "array") else None
-            instance = find_json(output, prefer)
+            instance = find_json(output, container_of(known))
         else:
             instance = parse_file(Path(cwd, source))
     except NotFound as error:

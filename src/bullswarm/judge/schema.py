@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
@@ -129,9 +129,8 @@ def find_json(text: str, prefer: str | None = None) -> Any:
 def answer_gate(answer: str, schema: Schema | dict[str, Any] | bool) -> tuple[Gate, Any]:
     """Judge the typed answer; the gate, and the parsed answer where it passed (else None)."""
     known = schema if isinstance(schema, Schema) else make_schema(schema)
-    wanted = known.document.get("type") if isinstance(known.document, dict) else None
     try:
-        value = find_json(answer, wanted if wanted in ("object", "array") else None)
+        value = find_json(answer, container_of(known))
     except NotFound:
         return _no("the answer holds no JSON value"), None
     faults = check_schema(value, known)
@@ -147,6 +146,35 @@ def parse_strict(text: str) -> Any:
         return _loads(text.strip().removeprefix("\ufeff"))
     except RecursionError as error:
         raise ValueError("nested too deeply") from error
+
+
+def container_of(schema: Schema) -> str | None:
+    """The one of "object" and "array" that the schema can take, whether it says so itself, in a
+    reference or in every branch; None where it can take both or neither. A footnote behind an
+    object ("see [1]") is no answer then."""
+    validator = _validator(schema)
+    fits = [
+        kind
+        for kind, empty in (("object", {}), ("array", []))
+        if not _refused(validator.iter_errors(empty))
+    ]
+    return fits[0] if len(fits) == 1 else None
+
+
+def _refused(errors: Iterable[Any]) -> bool:
+    """Whether some of these errors of an empty value are about its type alone."""
+    for error in errors:
+        if error.path:
+            continue
+        if error.validator == "type":
+            return True
+        if error.validator in ("anyOf", "oneOf") and error.context:
+            branches: dict[Any, list[Any]] = {}
+            for inner in error.context:
+                branches.setdefault(inner.schema_path[0], []).append(inner)
+            if all(_refused(branch) for branch in branches.values()):
+                return True
+    return False
 
 
 def _no(why: str) -> Gate:
