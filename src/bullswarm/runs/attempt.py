@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Protocol
 
@@ -32,6 +33,7 @@ from bullswarm.judge.schema import Schema
 from bullswarm.judge.types import Attempt, Changes, Judgement
 from bullswarm.providers.types import Account, Ask, CommandLine, Provider
 from bullswarm.runs.app import App
+from bullswarm.runs.company import company_note
 from bullswarm.runs.files import AttemptFiles
 from bullswarm.runs.types import AttemptSpec, Cancelled, OnProgress, Progress
 from bullswarm.store import me
@@ -262,6 +264,8 @@ def _judged(
         notice_of=notice_of,
         timeout_s=spec.timeout_s,
     )
+    since = datetime.fromtimestamp(before.taken_ns / 1e9, UTC)
+    company = company_note(app, spec, changes, since)
     out_file = None
     if ended.ended_by != "spawn-failed":
         atomic_write(files.out, ended.answer.encode("utf-8", "replace"))
@@ -281,7 +285,9 @@ def _judged(
         out_file=out_file,
         stream_file=str(files.stream) if files.stream.exists() else None,
         changes=changes,
-        notes=tuple(dict.fromkeys((*ended.notes, *judgement.notes))),
+        notes=tuple(
+            dict.fromkeys((*ended.notes, *judgement.notes, *([company] if company else [])))
+        ),
         reason=reason,
     )
     return Outcome(
