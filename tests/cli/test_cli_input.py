@@ -111,6 +111,7 @@ BAD: list[tuple[tuple[str, ...], tuple[str, ...]]] = [
     (("provider", "validate", "nowhere"), ("nowhere", "scaffold")),
     (("provider", "scaffold", "../up"), ("name", "../up", "lower case")),
     (("provider", "scaffold", "echo:x"), ("name", "echo:x")),
+    (("provider", "scaffold", "codex"), ("name", "codex", "built in")),
     (("demo", "--keep", "full"), ("--keep", "full", "empty")),
     (("demo", "--keep", ""), ("--keep", "empty")),
 ]

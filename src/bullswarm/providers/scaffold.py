@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from bullswarm.errors import BullswarmError, UsageError
+from bullswarm.providers.registry import BUILT_IN
 from bullswarm.providers.validate import NAME
 
 CONNECTOR = """\
@@ -112,10 +113,14 @@ as `login` (whose login a home holds), `read_meter`, `read_event` or `command`.
 
 def scaffold(home_providers: Path, name: str) -> Path:
     """Write ``<home>/providers/<name>`` with a commented connector and a README; gives the folder.
-    Raises ``UsageError`` for a name that is none, or a folder that is there already."""
+    Raises ``UsageError`` for a name that is none or built in, or a folder that is there already."""
     if not NAME.fullmatch(name):
         raise UsageError(
             f"name: {name!r} must be lower case letters, digits, dots and dashes (my-agent)"
+        )
+    if name in BUILT_IN:
+        raise UsageError(
+            f"name: {name!r} is built in, and this would take its place; choose another name"
         )
     folder = home_providers / name
     if folder.exists():
