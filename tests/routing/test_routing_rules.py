@@ -126,8 +126,8 @@ def test_a_reading_whose_window_is_over_is_not_a_reading(stale: Window) -> None:
         ({}, Request(lane="build", capabilities=("web",)), "lacks web"),
         ({"models": OPUS}, Request(lane="build", model="gpt"), "model gpt is not one of its"),
         ({}, Request(lane="build", pin="other"), "not the pinned pool other"),
-        ({}, Request(lane="build", use=("other",)), "not in the step's route"),
-        ({}, Request(lane="build", avoid=("a",)), "avoided by the step's route"),
+        ({}, Request(lane="build", use=("other",)), "not among the pools asked for"),
+        ({}, Request(lane="build", avoid=("a",)), "to be avoided, as asked"),
         ({"provider": "vendor"}, Request(lane="build", avoid=("vendor",)), "avoided"),
         ({}, Request(lane="build", exclude=("a",)), "already tried"),
         (

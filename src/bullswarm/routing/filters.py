@@ -121,9 +121,9 @@ def _never(pool: Pool, ask: Ask) -> str | None:
     if ask.pin is not None and pool.name not in ask.pin:
         return f"not the pinned pool {ask.request.pin}"
     if ask.use and pool.name not in ask.use and pool.provider not in ask.use:
-        return "not in the step's route"
+        return "not among the pools asked for"
     if ask.avoid and (pool.name in ask.avoid or pool.provider in ask.avoid):
-        return "avoided by the step's route"
+        return "to be avoided, as asked"
     if pool.name in ask.exclude:
         return "already tried"
     if ask.groups and pool.credential_group is not None and pool.credential_group in ask.groups:
