@@ -127,3 +127,10 @@ def test_the_report_sets_what_happened_beside_what_would_have() -> None:
     assert held.done == held.tasks == 4 and held.lost_to_limits == 0
     assert held.harvested == pytest.approx(20 + 25 + 5 + 9)
     assert report.bound == pytest.approx(59.0) and held.cost is None
+
+
+def test_work_of_less_than_a_second_counts_alike_in_what_happened_and_in_the_replay() -> None:
+    tiny = replay([ended("r1.1", 10, 0.002)], {"r1": at(10)}, [KNOWN], {})
+    (task,) = tiny.scenario.tasks
+    value = tiny.scenario.fleet.pools[0].value_per_minute
+    assert tiny.recorded.harvested == pytest.approx(task.minutes * value)

@@ -157,7 +157,7 @@ def _pieces(
             _Piece(
                 at=at,
                 lane=first.work.lane,
-                minutes=max(best.wall_s / 60.0, 1 / 60),
+                minutes=_minutes(best),
                 cut=not whole,
                 attempts=tuple(tried),
             )
@@ -280,6 +280,11 @@ def _unknown(pieces: Sequence[_Piece], left_out: int, attempts: Sequence[EndedWo
     return words
 
 
+def _minutes(one: EndedWork) -> float:
+    """Its minutes, and a second at least: what was recorded and what is simulated count alike."""
+    return max(one.wall_s / 60.0, 1 / 60)
+
+
 def _recorded(scenario: Scenario, pieces: Sequence[_Piece]) -> Outcome:
     """What happened, as figures. A failure of work that ran its course counts as work done: the
     quota went where it was meant to."""
@@ -291,10 +296,10 @@ def _recorded(scenario: Scenario, pieces: Sequence[_Piece]) -> Outcome:
     for piece in pieces:
         start: datetime | None = None
         for one in piece.attempts:
-            value = one.wall_s / 60.0 * specs[one.work.pool].value_per_minute
+            value = _minutes(one) * specs[one.work.pool].value_per_minute
             if one.ok or one.failure_kind in FULL_LENGTH:
                 harvested += value
-                minutes[one.work.pool] += one.wall_s / 60.0
+                minutes[one.work.pool] += _minutes(one)
                 start = start or one.work.started_at
                 continue
             wasted += value
