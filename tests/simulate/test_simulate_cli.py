@@ -151,7 +151,7 @@ def test_the_field_of_a_wrong_file_is_named(capfd: Any, tmp_path: Path) -> None:
     path = tmp_path / "bad.yaml"
     path.write_text("pools: [{name: a, weekly: lots}]")
     code, _, err = ask(capfd, str(path))
-    assert code == 2 and "bad.yaml: pools[0].weekly must be a number above 0, not 'lots'" in err
+    assert code == 2 and 'bad.yaml: pools[0].weekly must be a number above 0, not "lots"' in err
 
 
 def test_policies_are_asked_for_by_name_with_and_without_admission() -> None:

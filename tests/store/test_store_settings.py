@@ -103,8 +103,11 @@ WRONG = [
     ('{"config": {"workerCap": 0}}', "config.workerCap must be a whole number from 1"),
     ('{"config": {"callerName": 3}}', "config.callerName must be a text, not 3"),
     ('{"config": {"assignments": {"build": 1}}}', "config.assignments.build must be a text"),
-    ('{"config": {"depthLimt": 2}}', "config.depthLimt is no setting; config knows .*depthLimit"),
-    ('{"conf": {}}', "conf is no setting; the file knows admission, config"),
+    (
+        '{"config": {"depthLimt": 2}}',
+        "config.depthLimt is no setting; did you mean depthLimit. config knows .*depthLimit",
+    ),
+    ('{"conf": {}}', "conf is no setting; did you mean config. the file knows admission, config"),
     ('{"config": []}', "config must be an object"),
     ("[]", "the file must be an object"),
     ('{"limits": {"mode": "bench"}}', 'mode must be one of quarantine, return, wait, not "bench"'),
