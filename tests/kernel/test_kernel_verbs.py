@@ -364,6 +364,14 @@ def test_watch_tells_of_a_step_that_needs_you_and_stops_where_asked(world: World
     assert "one: needs you" in out and out.index("one: needs you") < out.index("long: ok")
 
 
+def test_a_run_that_was_seen_to_end_is_listed_as_over(world: World) -> None:
+    world.echo("a")
+    seen = world.bullswarm("workflow", "run", program(world, writes("one")), "--watch")
+    assert seen.code == 0
+    (listed,) = world.bullswarm("runs", "--json").json["runs"]
+    assert (listed["state"], listed["endedAt"] is None) == ("ok", False)
+
+
 def test_pause_lets_workers_end_and_now_ends_them_without_a_retry_spent(world: World) -> None:
     world.echo("a")
     run_id = start(world, slow("one", 1.5), slow("two", 0, "one"))

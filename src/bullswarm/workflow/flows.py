@@ -51,6 +51,7 @@ from bullswarm.workflow.events import (
     encode_event,
 )
 from bullswarm.workflow.folder import answer_of
+from bullswarm.workflow.listing import list_run
 
 T = TypeVar("T")
 P = ParamSpec("P")
@@ -267,6 +268,8 @@ def _finished() -> None:
     if state is None:
         return
     leftovers(carrier.folder)
+    # Before the result: who sees that finds the run listed as over.
+    list_run(carrier.app, carrier.folder, carrier.meta, state.phase)
     text = msgspec.json.format(msgspec.json.encode(document(carrier.folder, state)), indent=2)
     atomic_write(carrier.folder.result_file, text + b"\n")
 

@@ -21,12 +21,12 @@ import msgspec
 
 from bullswarm.errors import BullswarmError
 from bullswarm.runs.app import App
-from bullswarm.store import RunRecord, me
 from bullswarm.workflow import state as states
 from bullswarm.workflow.carry import Carrier
 from bullswarm.workflow.database import database_url
 from bullswarm.workflow.events import CancelRequested, Event, encode_event
 from bullswarm.workflow.folder import RunFolder
+from bullswarm.workflow.listing import list_run
 
 BUSY = 3
 """Exit code where another process carries this run already."""
@@ -83,7 +83,7 @@ def carry_run(home: str, run_id: str) -> int:
     meta = folder.read_meta()
     carrier = Carrier(app, folder, meta)
     generation = _generation(folder, carrier)
-    _record(app, carrier, "running")
+    list_run(app, folder, carrier.meta, "running")
     try:
         phase = _engine(carrier, generation)
     except BullswarmError:
@@ -94,7 +94,7 @@ def carry_run(home: str, run_id: str) -> int:
         raise BullswarmError(f"the kernel's database can't be used: {why}") from error
     finally:
         lock.release()
-    _record(app, carrier, phase)
+    list_run(app, folder, carrier.meta, phase)
     return 0
 
 
@@ -223,32 +223,6 @@ def _send(flow_id: str, event: Event) -> None:
     from bullswarm.workflow.flows import TOPIC
 
     DBOS.send(flow_id, encode_event(event).decode(), TOPIC, idempotency_key=f"{flow_id} {event.id}")
-
-
-def _record(app: App, carrier: Carrier, phase: str) -> None:
-    run_id = carrier.meta.run_id
-    pid, started = me()
-    known = app.store.run(run_id)
-    ended = app.now() if phase in states.ENDED else None
-    state = {"completed": "ok", "partial": "failed"}.get(phase, phase)
-    record = known or RunRecord(
-        run_id=run_id,
-        short_id=run_id[-6:],
-        started_at=carrier.meta.created_at,
-        kind="workflow",
-    )
-    app.store.put_run(
-        msgspec.structs.replace(
-            record,
-            state=state,
-            ended_at=ended,
-            owner_pid=pid,
-            owner_started=started,
-            cwd=carrier.meta.cwd,
-            purpose=carrier.meta.purpose,
-            folder=str(carrier.folder.path),
-        )
-    )
 
 
 def main(argv: list[str]) -> int:
