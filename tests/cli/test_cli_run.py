@@ -185,7 +185,11 @@ def test_a_domain_has_a_list_of_its_own(cli: Cli) -> None:
 
 @pytest.mark.parametrize(
     ("mode", "tried", "code"),
-    [("reroute", ["echo:a", "echo:b"], 0), ("return", ["echo:a"], 1)],
+    [
+        ("quarantine", ["echo:a", "echo:b"], 0),
+        ("reroute", ["echo:a", "echo:b"], 0),
+        ("return", ["echo:a"], 1),
+    ],
 )
 def test_on_limit(cli: Cli, mode: str, tried: list[str], code: int) -> None:
     cli.script("a", f"limit-event five_hour {int(time.time()) + 3600}")
@@ -196,7 +200,15 @@ def test_on_limit(cli: Cli, mode: str, tried: list[str], code: int) -> None:
     if mode == "return":
         assert verdict["failureKind"] == "quota" and verdict["retryAt"]
     benched = [r for r in cli("pools", "--json").json["pools"] if "quarantined" in r["state"]]
-    assert [r["pool"] for r in benched] == (["echo:a"] if mode == "reroute" else [])
+    assert [r["pool"] for r in benched] == ([] if mode == "return" else ["echo:a"])
+
+
+@pytest.mark.parametrize("mode", ["quarantine", "reroute", "return", "wait"])
+def test_a_limits_mode_has_the_same_words_for_one_run_and_for_all(cli: Cli, mode: str) -> None:
+    cli("strategy", "set", "--on-limit", mode)
+    kept = cli("strategy", "show", "--json").json["limits"]["mode"]
+    assert kept == ("quarantine" if mode == "reroute" else mode)
+    done(cli.run("--json", "--on-limit", mode))
 
 
 def test_on_limit_wait_waits_for_the_reset_and_goes_on(cli: Cli) -> None:

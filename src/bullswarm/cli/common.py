@@ -51,6 +51,18 @@ def encodable(text: str) -> bool:
     return True
 
 
+class OnLimit(click.Choice):  # type: ignore[type-arg]
+    """A limits mode, the same words wherever one is asked for. Rerouting is what the mode
+    ``quarantine`` does, so both words name it."""
+
+    def __init__(self) -> None:
+        super().__init__(["quarantine", "reroute", "return", "wait"])
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        word: str = super().convert(value, param, ctx)
+        return "quarantine" if word == "reroute" else word
+
+
 class Number(click.FloatRange):
     """A finite number in a range: neither ``nan`` nor ``inf`` is one."""
 

@@ -14,6 +14,7 @@ from bullswarm.cli.common import (
     PATIENCE,
     SECONDS,
     Number,
+    OnLimit,
     agent_of,
     as_json,
     examples,
@@ -74,8 +75,9 @@ LANES = click.Choice(["analyze", "build", "chore"])
 @policy_options
 @click.option(
     "--on-limit",
-    type=click.Choice(["reroute", "return", "wait"]),
-    help="What a limit does to this run (default: limits.mode of the configuration).",
+    type=OnLimit(),
+    help="What a limit does to this run: bench and move on (also called reroute), hand it back, or"
+    " wait for the reset (default: limits.mode of the configuration).",
 )
 @click.option("--hold/--no-hold", default=None, help="Hold the work until a pool has room.")
 @click.option(
@@ -165,7 +167,7 @@ def run(ctx: click.Context, /, prompt: str | None, file: str | None, **options: 
             quota_ceiling=options["quota_ceiling"],
             latency=options["latency"],
         ),
-        on_limit={"reroute": "quarantine"}.get(options["on_limit"], options["on_limit"]),
+        on_limit=options["on_limit"],
         # Who says for how long wants it held.
         hold=True if options["patience"] is not None else options["hold"],
         patience_minutes=options["patience"],

@@ -13,6 +13,7 @@ from bullswarm.cli.common import (
     PERCENT,
     Group,
     Number,
+    OnLimit,
     agent_of,
     as_json,
     examples,
@@ -204,7 +205,7 @@ def set_provider(
 )
 @click.option(
     "--on-limit",
-    type=click.Choice(["quarantine", "return", "wait"]),
+    type=OnLimit(),
     help="limits.mode: bench and move on, hand it back, or wait for the reset.",
 )
 @click.option(

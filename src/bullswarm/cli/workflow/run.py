@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from bullswarm.cli.common import NAME, as_json, examples
+from bullswarm.cli.common import NAME, OnLimit, as_json, examples
 from bullswarm.cli.output import note, print_json
 from bullswarm.cli.workflow.common import app_of, print_advice, print_faults
 from bullswarm.errors import UsageError
@@ -37,7 +37,7 @@ from bullswarm.errors import UsageError
 )
 @click.option(
     "--on-limit",
-    type=click.Choice(["reroute", "return", "wait"]),
+    type=OnLimit(),
     help="After a usage limit: go elsewhere, come back to you, or wait for the reset.",
 )
 @click.option("--watch", is_flag=True, help="Follow the run until it ends or needs you.")
