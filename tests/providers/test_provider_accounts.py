@@ -12,7 +12,7 @@ from providerkit import claude_login, codex_login, load, person, pools, write
 
 from bullswarm.providers.groups import with_groups
 from bullswarm.providers.homes import name_of
-from bullswarm.providers.types import Account
+from bullswarm.providers.types import Account, Ask
 
 
 def test_each_login_home_is_a_pool(tmp_path: Path) -> None:
@@ -74,6 +74,25 @@ def test_the_variable_of_the_cli_selects_the_default_home(tmp_path: Path) -> Non
     found = pools(load(env))
     assert found["claude-code"].home == str(tmp_path / "c")
     assert found["codex"].home == str(tmp_path / "x")
+
+
+def test_a_home_keeps_its_name_where_the_variable_points_at_it(tmp_path: Path) -> None:
+    env = person(tmp_path, "claude")
+    home = Path(env["HOME"])
+    claude_login(home / ".claude")
+    claude_login(home / ".claude-work")
+    asked = env | {"CLAUDE_CONFIG_DIR": str(home / ".claude-work")}
+    for one in (env, asked):
+        found = pools(load(one))
+        assert found["claude-code"].home == str(home / ".claude")
+        assert found["claude-code:work"].home == str(home / ".claude-work")
+    registry = load(asked)
+    for pool, told in (("claude-code", False), ("claude-code:work", True)):
+        provider, account = registry.of_pool(pool)
+        line = provider.command(account, Ask(prompt="x", cwd="/"), {})
+        # The default home is the one the CLI takes when it is told none: not even by our caller.
+        assert ("CLAUDE_CONFIG_DIR" in line.env_set) is told
+        assert ("CLAUDE_CONFIG_DIR" in line.env_drop) is not told
 
 
 @pytest.mark.parametrize(

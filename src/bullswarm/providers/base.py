@@ -155,6 +155,8 @@ class ConnectorProvider:
             if self.own_login(home):
                 drop += self.login_env
             set_.update(home.env)
+        elif self._told_another(account.home, self.env):
+            drop.append(connector.home_env or "")
         return set_, tuple(dict.fromkeys(name for name in drop if name not in set_))
 
     def own_login(self, home: Home) -> bool:
@@ -208,11 +210,18 @@ class ConnectorProvider:
     def _home_env(
         self, home: Home, env: Mapping[str, str], settings: Mapping[str, Any]
     ) -> Mapping[str, str]:
+        if self._told_another(home.path, env):
+            env = {k: v for k, v in env.items() if k != self._connector.home_env}
         if home.name is None and not settings.get("env"):
             return env
         account = Account(pool=self.pool_name(home), provider="", home=home.path)
         set_, drop = self.worker_env(account, settings)
         return {k: v for k, v in env.items() if k not in drop} | set_
+
+    def _told_another(self, home: str | None, env: Mapping[str, str]) -> bool:
+        """Whether the variable of the CLI names another home than this one."""
+        told = env.get(self._connector.home_env or "")
+        return bool(told and home and not login_homes.same(home, login_homes.expand(told, env)))
 
     def _home_of(self, account: Account, settings: Mapping[str, Any]) -> Home:
         listed = settings.get("homes")

@@ -46,16 +46,25 @@ def find(
     ``home_glob`` and hold one of the files ``signs``. One folder is one home, whatever its name.
     Raises ``UsageError`` that names the setting."""
     homes: list[Home] = []
-    chosen = env.get(connector.home_env or "") or connector.home_default
     configured = _configured(connector, env, settings)
+    named = list(configured)
+    if connector.home_glob:
+        named += _globbed(connector.home_glob, env, signs)
+    told = env.get(connector.home_env or "")
+    # A home that has a name keeps it where its own agent calls: benches and settings go by names.
+    if told and any(home.path and same(home.path, expand(told, env)) for home in named):
+        told = None
+    chosen = told or connector.home_default
     if chosen:
         homes.append(Home(path=expand(chosen, env)))
     elif not configured:
         homes.append(Home())
-    homes += configured
-    if connector.home_glob:
-        homes += _globbed(connector.home_glob, env, signs)
-    return _distinct(homes)
+    return _distinct(homes + named)
+
+
+def same(one: str, other: str) -> bool:
+    """Whether two paths are one folder."""
+    return one == other or os.path.realpath(one) == os.path.realpath(other)
 
 
 def name_of(path: str, glob: str | None = None) -> str:
