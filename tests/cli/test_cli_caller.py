@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
 from clikit import Cli, Out
+
+from bullswarm.runs.app import App
+from bullswarm.store import Home
 
 
 def meter(cli: Cli, name: str, five: float, week: float = 20) -> None:
@@ -123,3 +127,14 @@ def test_a_dry_run_says_it_too(cli: Cli) -> None:
     out = cli.run("--dry-run", "--json", "--caller", "echo:a")
     assert out.code == 0 and out.json["keepOnCaller"] is True
     assert "keep it in your own session" in cli.run("--dry-run", "--caller", "echo:a").stdout
+
+
+def test_the_caller_is_the_account_whose_home_it_runs_on(tmp_path: Path) -> None:
+    for name in (".claude", ".claude-work"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / ".credentials.json").write_text("{}")
+    env = {"HOME": str(tmp_path), "PATH": "", "CLAUDECODE": "1"}
+    home = Home.open(str(tmp_path / "bull"))
+    assert App(home, env=env).caller() == "claude-code"
+    env["CLAUDE_CONFIG_DIR"] = str(tmp_path / ".claude-work")
+    assert App(home, env=env).caller() == "claude-code:work"

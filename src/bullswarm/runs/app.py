@@ -104,12 +104,23 @@ class App:
 
     def caller(self) -> str | None:
         """The agent CLI that started us: ``config.callerName``, else the marker it left in the
-        environment, else None."""
+        environment, else None. Where it runs on a login home that is a pool, it is that pool."""
         if self.settings.config.caller_name:
             return self.settings.config.caller_name
         from bullswarm.providers.callers import detect_caller
+        from bullswarm.providers.homes import expand, same
 
-        return detect_caller(self.env)
+        found = detect_caller(self.env)
+        for name, (provider, account) in self.accounts.items():
+            told = self.env.get(provider.connector.home_env or "")
+            if (
+                account.provider == found
+                and told
+                and account.home
+                and same(account.home, expand(told, self.env))
+            ):
+                return name
+        return found
 
     def policy(self, **asked: Any) -> Policy:
         """The configured policy with what was asked for on top. Raises ``UsageError`` for a
