@@ -479,6 +479,20 @@ def test_a_declared_path_is_looked_at_wherever_it_is(
     assert [d.state for d in compare(before).declared] == [state]
 
 
+@pytest.mark.parametrize("path", ["tool.sh", "bin"])
+def test_a_declared_script_that_became_one_that_can_be_run_is_changed(
+    path: str, repo: Path
+) -> None:
+    for script in (repo / "tool.sh", repo / "bin" / "tool.sh"):
+        write(script, "echo hello")
+        script.chmod(0o644)
+    before = take(repo, deliverables=(path,))
+    assert compare(before).declared[0].state == "unchanged"
+    for script in (repo / "tool.sh", repo / "bin" / "tool.sh"):
+        script.chmod(0o755)
+    assert compare(before).declared[0].state == "changed"
+
+
 def test_a_later_attempt_is_judged_from_the_start_of_the_run(repo: Path) -> None:
     before = take(repo, deliverables=("report.md",))
     write(repo / "report.md", "done by the first attempt")

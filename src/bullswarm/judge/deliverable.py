@@ -28,6 +28,10 @@ MAX_BLANK = 4096
 """A declared file up to this size with nothing but white space in it is empty."""
 
 
+RUNNABLE = 0o111
+"""The bits of a mode that are part of the work."""
+
+
 class Before(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """A first look: plain data, so that another process can compare later.
 
@@ -293,15 +297,20 @@ def _state_of(cwd: str, path: str) -> str | None:
             seen = walk(full, Budget())
             if not seen.files:
                 return ""
-            parts = (f"{p}\0{s.digest or (s.size, s.mtime_ns)}\n" for p, s in seen.files.items())
+            parts = (
+                f"{p}\0{s.mode & RUNNABLE:o} {s.digest or (s.size, s.mtime_ns)}\n"
+                for p, s in seen.files.items()
+            )
             text = "".join(sorted(parts))
             return hashlib.blake2b(os.fsencode(text), digest_size=16).hexdigest()
-        size = full.stat().st_size
+        status = full.stat()
+        size = status.st_size
         if size <= MAX_BLANK and full.is_file() and not full.read_bytes().strip():
             return ""
     except (OSError, ValueError):
         return None
-    return file_digest(full)
+    digest = file_digest(full)
+    return None if digest is None else f"{status.st_mode & RUNNABLE:o} {digest}"
 
 
 # paths
