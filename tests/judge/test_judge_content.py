@@ -192,6 +192,8 @@ ANSWERS = [
     "null",
     "[]",
     "{}",
+    "`|`",
+    "`*`.",
     "{'a': 1}",
     '{"error": null, "items": [1, 2]}',
     '{"error": {"message": "boom", "where": "parser.py"}}',

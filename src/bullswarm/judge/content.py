@@ -36,6 +36,7 @@ _ANSI = re.compile(r"\x1b(?:\[[0-9;?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\))
 _THINKING = re.compile(r"<think(?:ing)?>.*?</think(?:ing)?>", re.S)
 _INVISIBLE = dict.fromkeys(map(ord, "\u200b\u200c\u200d\u2060\ufeff\u00ad\x00"))
 _MARKS = re.compile(r"[\s.…`*_~#>|\"']*")
+_SPAN = re.compile(r"`[^`\s]{1,8}`[.]?")
 _ABBREVIATED = re.compile(r"\b(e\.g|i\.e|etc|vs|approx|no)\.", re.I)
 _BREAK = re.compile(r"(?<=[.!?:;…])\s+|(?<=[。！？])|\n+|\s+[-–—]+\s+|\s*—\s*")
 
@@ -55,7 +56,8 @@ def content_gate(
     where the answer is the provider's error.
     """
     text = plain(answer)
-    bare = not _MARKS.sub("", text)
+    # A mark in a code span was asked for: "which character separates the fields?"
+    bare = not _MARKS.sub("", text) and not _SPAN.fullmatch(text)
     if turns == 0:
         return _no("the turn never started: 0 turns reported")
     if bare and tools > 0:
