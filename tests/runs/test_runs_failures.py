@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 from runskit import ANSWER, WORK, Bench, kinds_of, pools_of, task_of
 
+from bullswarm.errors import BullswarmError
 from bullswarm.runs import Progress
 from rig import World
 
@@ -257,3 +259,19 @@ def test_the_loop_guard_ends_an_endless_stream_as_the_providers_failure(world: W
     verdict = bench.go(f"Explain.\n{ANSWER}", silence_s=20)
     assert verdict.ok and kinds_of(verdict) == ["provider", None]
     assert verdict.attempts[0].ended_by == "loop"
+
+
+def test_a_disk_that_is_full_at_the_end_costs_no_verdict(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bench = Bench(world, "a")
+    app = bench.app()
+
+    def full(*_: Any, **__: Any) -> None:
+        raise BullswarmError("the disk is full")
+
+    for name in ("end", "set_incumbent"):
+        monkeypatch.setattr(app.store, name, full)
+    verdict = bench.go(app=app)
+    assert verdict.ok and verdict.out_file and verdict.run_id
+    assert [n for n in verdict.notes if n == "the record is not whole: the disk is full"]

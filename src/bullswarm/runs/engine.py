@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 
 import msgspec
@@ -81,6 +81,7 @@ class _Run:
         self.last: Outcome | None = None
         self.last_decision: Decision | None = None
         self.before: Before | None = None
+        self.unkept: list[str] = []
         self.pool: str | None = None
         self.files: list[AttemptFiles] = []
 
@@ -175,7 +176,8 @@ class _Run:
             on_progress=self.on_progress,
             cancelled=self.cancelled,
         )
-        record_end(self.app, outcome)
+        with self._kept():
+            record_end(self.app, outcome)
         self.last = outcome
         self.attempts.append(outcome.attempt)
         self.tried.append(
@@ -208,10 +210,12 @@ class _Run:
         return last.session if placed.provider.connector.resume_args else None
 
     def _learn(self, outcome: Outcome, placed: Placed, following: Next) -> None:
-        learn_windows(self.app, outcome, placed.account)
-        if outcome.judgement.ok:
-            self.app.store.set_incumbent(incumbency(self.task), outcome.spec.pool)
-        line = learn_limit(self.app, outcome, placed.provider, placed.account, self.mode)
+        line = None
+        with self._kept():
+            learn_windows(self.app, outcome, placed.account)
+            if outcome.judgement.ok:
+                self.app.store.set_incumbent(incumbency(self.task), outcome.spec.pool)
+            line = learn_limit(self.app, outcome, placed.provider, placed.account, self.mode)
         if line:
             self.on_progress(Progress(kind="benched", pool=outcome.spec.pool, text=line))
 
@@ -318,14 +322,21 @@ class _Run:
         elif verdict.failure_kind == "cancelled":
             state = "cancelled"
         record = self._record(state, verdict)
-        try:
+        with self._kept():
             self.app.store.put_run(record)
             write_record(self.app.home, record)
-        except BullswarmError as error:
-            # The work has been done and judged: that counts, on record or not.
-            notes = (*verdict.notes, f"the record is not whole: {error}")
+        if self.unkept:
+            notes = (*verdict.notes, f"the record is not whole: {self.unkept[0]}")
             verdict = msgspec.structs.replace(verdict, notes=notes)
         return verdict
+
+    @contextlib.contextmanager
+    def _kept(self) -> Iterator[None]:
+        """The work has been done and judged: that counts, on record or not."""
+        try:
+            yield
+        except BullswarmError as error:
+            self.unkept.append(str(error))
 
     def tidy(self) -> None:
         """Every worker has ended and the run is on record: what was there for whoever would have
