@@ -267,6 +267,16 @@ def await_end(folder: RunFolder, state: RunState) -> None:
         time.sleep(STEP_S)
 
 
+def goes_down(folder: RunFolder) -> bool:
+    """Whether the kernel of a run that is over lets go of it within a moment."""
+    deadline = time.monotonic() + LEAVE_S
+    while carried(folder):
+        if time.monotonic() >= deadline:
+            return False
+        time.sleep(STEP_S)
+    return True
+
+
 class _End(msgspec.Struct, rename="camel"):
     ended_at: datetime | None = None
 

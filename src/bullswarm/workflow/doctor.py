@@ -6,7 +6,7 @@ import msgspec
 
 from bullswarm.errors import BullswarmError
 from bullswarm.runs.app import App
-from bullswarm.workflow.control import carried, last_words, leftovers
+from bullswarm.workflow.control import carried, goes_down, last_words, leftovers
 from bullswarm.workflow.folder import RunFolder
 from bullswarm.workflow.state import ENDED
 from bullswarm.workflow.workspace import Leftover
@@ -41,11 +41,14 @@ def examine(app: App) -> Report:
             )
             orphans.append(record.run_id)
             continue
-        if carried(folder):
-            continue
         try:
+            held = carried(folder)
             state = folder.read_state()
-            left = leftovers(folder) if state is not None and state.phase in ENDED else ()
+            over = state is not None and state.phase in ENDED
+            # A kernel whose run is over goes down by itself; what it kept can be told then.
+            if held and not (over and goes_down(folder)):
+                continue
+            left = leftovers(folder) if over else ()
         except BullswarmError as error:
             orphans.append(record.run_id)
             lines.append(f"{record.short_id}: {error}")
