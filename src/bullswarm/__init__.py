@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from bullswarm.lazy import exports
+
 if TYPE_CHECKING:
     from bullswarm.fleet import (
         Adapter,
@@ -41,12 +43,5 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> object:
-    # Agents call the command line in a loop: the library is loaded by who asks for it.
-    if name not in __all__:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from bullswarm import fleet
-
-    value: object = getattr(fleet, name)
-    globals()[name] = value
-    return value
+# Agents call the command line in a loop: the library is loaded by who asks for it.
+__getattr__ = exports(__name__, {"fleet": tuple(__all__)})

@@ -120,10 +120,12 @@ def as_json(command: F) -> F:
 
 def policy_options(command: F) -> F:
     """Adds the flags that choose a policy."""
+    from bullswarm.routing.types import STRATEGIES
+
     options = [
         click.option(
             "--strategy",
-            type=click.Choice(["pace", "prefer-order", "most-quota", "lowest-latency"]),
+            type=click.Choice(STRATEGIES),
             help="How to choose (default: policy.strategy of the configuration, else pace).",
         ),
         click.option(

@@ -21,6 +21,7 @@ from bullswarm.cli.common import (
     preferred,
 )
 from bullswarm.cli.output import complete, masked, print_json, said
+from bullswarm.routing.types import STRATEGIES
 
 LANES = click.Choice(["analyze", "build", "chore"])
 
@@ -211,7 +212,7 @@ def set_provider(
 @click.option(
     "--strategy",
     help="The default strategy of 'run'.",
-    type=click.Choice(["pace", "prefer-order", "most-quota", "lowest-latency"]),
+    type=click.Choice(STRATEGIES),
 )
 @click.option(
     "--prefer",

@@ -7,7 +7,9 @@ optimum that no policy can beat, and ``compare`` does all of it for many seeds a
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from bullswarm.lazy import exports
 
 if TYPE_CHECKING:
     from bullswarm.simulate.fleets import FLEETS, built_in
@@ -19,32 +21,18 @@ if TYPE_CHECKING:
     from bullswarm.simulate.world import simulate
 
 # Loaded when they are asked for: the command line shows its help without them.
-_HOME = {
-    "FLEETS": "fleets",
-    "Figures": "report",
-    "FleetSpec": "types",
-    "Outcome": "outcome",
-    "PoolSpec": "types",
-    "Report": "report",
-    "Scenario": "types",
-    "Task": "types",
-    "WorkSpec": "types",
-    "bound": "optimum",
-    "built_in": "fleets",
-    "compare": "report",
-    "draw": "scenario",
-    "simulate": "world",
-}
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOME:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from importlib import import_module
-
-    value = getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
-    globals()[name] = value
-    return value
+__getattr__ = exports(
+    __name__,
+    {
+        "fleets": ("FLEETS", "built_in"),
+        "optimum": ("bound",),
+        "outcome": ("Outcome",),
+        "report": ("Figures", "Report", "compare"),
+        "scenario": ("draw",),
+        "types": ("FleetSpec", "PoolSpec", "Scenario", "Task", "WorkSpec"),
+        "world": ("simulate",),
+    },
+)
 
 
 __all__ = [

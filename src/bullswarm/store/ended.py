@@ -94,42 +94,25 @@ class Ended(Part):
             " where ended_at >= ? order by ended_at, n",
             (stamp(since) if since is not None else 0,),
         )
-        return tuple(
-            Work(
-                id=id,
-                pool=pool,
-                lane=lane,
-                model=model,
-                started_at=moment(started),
-                ended_at=moment(ended),
-            )
-            for id, pool, lane, model, started, ended in rows
-        )
+        return tuple(_work(*row) for row in rows)
 
     def outcomes(self, since: datetime | None) -> tuple[EndedWork, ...]:
         """Attempts that ended at or after ``since`` with what came of them, by their start; None
         means all that is kept."""
         rows = self.db.execute(
-            "select id, run_id, pool, lane, model, started_at, ended_at, ok, failure_kind, wall_s"
+            "select id, pool, lane, model, started_at, ended_at, run_id, ok, failure_kind, wall_s"
             " from ended where ended_at >= ? order by started_at, n",
             (stamp(since) if since is not None else 0,),
         )
         return tuple(
             EndedWork(
-                work=Work(
-                    id=id,
-                    pool=pool,
-                    lane=lane,
-                    model=model,
-                    started_at=moment(started),
-                    ended_at=moment(ended),
-                ),
+                work=_work(*work),
                 run_id=run_id,
                 ok=None if ok is None else bool(ok),
                 failure_kind=kind,
                 wall_s=wall_s,
             )
-            for id, run_id, pool, lane, model, started, ended, ok, kind, wall_s in rows
+            for *work, run_id, ok, kind, wall_s in rows
         )
 
     def cut_off_minutes(self, piece: str) -> float:
@@ -188,3 +171,14 @@ def _median(values: list[float]) -> float | None:
     if len(ordered) % 2:
         return ordered[half]
     return (ordered[half - 1] + ordered[half]) / 2
+
+
+def _work(id: str, pool: str, lane: str, model: str | None, started: int, ended: int) -> Work:
+    return Work(
+        id=id,
+        pool=pool,
+        lane=lane,
+        model=model,
+        started_at=moment(started),
+        ended_at=moment(ended),
+    )

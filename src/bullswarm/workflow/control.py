@@ -216,11 +216,8 @@ def delete(app: App, folder: RunFolder, *, discard: bool = False) -> None:
     """Remove a run that nobody carries; with ``discard`` also work that was not merged. Raises
     ``BullswarmError`` where it is carried, or where a worktree of it holds such work."""
     run = folder.path.name
-    deadline = time.monotonic() + LEAVE_S
-    while carried(folder) and _is_over(folder) and time.monotonic() < deadline:
-        # It has ended, or is about to; its kernel puts its things away.
-        time.sleep(STEP_S)
-    if carried(folder):
+    # One that has ended, or is about to, still has a kernel that puts its things away.
+    if carried(folder) and not (_is_over(folder) and goes_down(folder)):
         raise BullswarmError(
             f"the run is still going; end it first: bullswarm workflow cancel {run}"
         )
