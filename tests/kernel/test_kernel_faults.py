@@ -82,21 +82,25 @@ def test_the_same_worker_may_settle_its_conflict_once_told_of_it(world: World) -
     world.git("commit", "-q", "-m", "base")
     who = "git -c user.name=w -c user.email=w@localhost"
     theirs = f"$(git -C {world.work} rev-parse HEAD)"
+    # The first time it has merged before there is anything of theirs.
+    merged, go = world.root / "merged", world.root / "go"
     does = (
         "echo: write same.txt mine\n"
         f"echo: run git add -A; {who} commit -qm mine; {who} merge -q -X ours -m ok {theirs}\n"
-        "echo: sleep 1"
+        f"echo: run touch {merged}; while [ ! -e {go} ]; do sleep 0.05; done"
     )
     run_id = start(world, own("mine", does))
-    wait_for(lambda: world.alive())
+    wait_for(merged.exists)
     (world.work / "same.txt").write_text("theirs\n")
     world.git("commit", "-q", "-a", "-m", "theirs")
+    go.touch()
     document = ended(world, run_id)
     mine = step_of(document, "mine")
     assert document["state"] == "completed" and len(mine["attempts"]) == 2
     assert (world.work / "same.txt").read_text() == "mine\n"
-    told = sorted((folder_of(world, run_id) / "attempts").glob("task-*"))[-1].read_text()
-    assert "CONFLICT" in told and "'git merge " in told
+    tasks = [t.read_text() for t in (folder_of(world, run_id) / "attempts").glob("task-*")]
+    [told] = [text for text in tasks if "CONFLICT" in text]
+    assert len(tasks) == 2 and "'git merge " in told
 
 
 def _needs(world: World, run_id: str, name: str) -> Any:
